@@ -1,0 +1,23 @@
+"""Exact sparse l1 and l2 center classifiers for very wide data, on GPU and CPU from one source.
+
+Classify, and select features, with class centers that may differ in k features only: the k for
+which they are provably best, for every k at once, in about the time it takes to read the data.
+"""
+
+from importlib.metadata import PackageNotFoundError, version
+
+from .arrays.devices import DeviceUnavailableError, devices
+from .estimators import L1CenterClassifier, L2CenterClassifier
+
+try:
+    __version__ = version("gpucenters")
+except PackageNotFoundError:  # run from a source tree that was not installed
+    __version__ = "0+unknown"
+
+__all__ = [
+    "DeviceUnavailableError",
+    "L1CenterClassifier",
+    "L2CenterClassifier",
+    "__version__",
+    "devices",
+]

@@ -1,0 +1,5 @@
+"""``python -m gpucenters``."""
+
+from gpucenters.cli import main
+
+raise SystemExit(main())

@@ -1,0 +1,63 @@
+"""The memory that blocks may use beyond inputs and model."""
+
+from __future__ import annotations
+
+import numbers
+import os
+import re
+
+from . import cuda
+from .devices import Place
+from .namespace import is_cupy
+
+_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+_UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
+_SHARE = 4  # by default a quarter of what is free
+_UNKNOWN = 2**30  # where the system does not say what is free
+
+
+def resolve_budget(budget: int | str | None, place: Place) -> int:
+    """Workspace in bytes.
+
+    Parameters
+    ----------
+    budget : int, str or None
+        Bytes, or a size such as "500MB", "2GB", "1.5GiB"; None is a quarter of what is free.
+    place : Place
+
+    Raises
+    ------
+    ValueError
+        If it is no positive size.
+    """
+    if budget is None:
+        return max(_free(place) // _SHARE, 1)
+    size = 0
+    if isinstance(budget, numbers.Integral) and not isinstance(budget, bool):
+        size = int(budget)
+    elif isinstance(budget, str):
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", budget)
+        if match and match.group(2).lower() in _UNITS:
+            size = int(float(match.group(1)) * _UNITS[match.group(2).lower()])
+    if size <= 0:
+        raise ValueError(
+            f"memory_budget={budget!r} is not a size: use a positive number of bytes, a string "
+            "such as '500MB' or '2GB', or None."
+        )
+    return size
+
+
+def _free(place: Place) -> int:
+    if is_cupy(place.xp):
+        return cuda.free_memory(place.device)
+    try:
+        with open("/proc/meminfo") as lines:
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return _UNKNOWN

@@ -1,0 +1,196 @@
+"""From what users hand in to blocks: sparse structure is checked before native code sees it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from .dense import DenseBlock
+from .devices import Place, place_of
+from .namespace import (
+    array_namespace,
+    is_array,
+    is_host_sparse,
+    is_numpy,
+    is_sparse,
+    sparse_module,
+    to_numpy,
+)
+from .sparse import SparseBlock
+from .typing import Array, SparseMatrix
+
+Block = DenseBlock | SparseBlock
+
+
+def as_block(X: Any, place: Place) -> Block:
+    """X as a block that is worked on at ``place``.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, m)
+        Left as it is. A sparse matrix that is unsorted or has duplicates is canonicalised in a
+        copy; formats other than CSR and CSC become CSR.
+    place : Place
+
+    Raises
+    ------
+    TypeError
+        For values that are no real numbers.
+    ValueError
+        For complex data, other than two dimensions, no samples or no features, and sparse matrices
+        whose arrays are damaged.
+    """
+    if is_sparse(X):
+        return _sparse_block(checked_sparse(X), place)
+    if not is_array(X):
+        X = np.asarray(X)
+    check_dense(X)
+    return DenseBlock(X, place)
+
+
+def check_dense(X: Array) -> None:
+    """Raise unless X is a two-dimensional array of real numbers with samples and features."""
+    xp = array_namespace(X)
+    if X.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {X.ndim}D array instead. Reshape your data either using "
+            "array.reshape(-1, 1) if it has a single feature or array.reshape(1, -1) if it is a "
+            "single sample."
+        )
+    _check_size(X.shape)
+    if is_numpy(xp):
+        _check_kind(X.dtype)
+    elif xp.isdtype(X.dtype, "complex floating"):
+        raise ValueError(f"Complex data not supported: X holds {X.dtype}.")
+
+
+def _check_size(shape: tuple[int, int]) -> None:
+    for size, what in zip(shape, ("sample", "feature"), strict=True):
+        if size == 0:
+            raise ValueError(
+                f"Found array with 0 {what}(s) (shape={tuple(shape)}) while a minimum of 1 is "
+                "required."
+            )
+
+
+def _check_kind(dtype: np.dtype) -> None:
+    if dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: X holds {dtype}.")
+    if dtype.kind not in "biufO":
+        raise TypeError(f"X must hold real numbers, got an array of {dtype}.")
+
+
+def checked_sparse(X: SparseMatrix) -> SparseMatrix:
+    """X as CSR or CSC, after its structure was checked. The caller's matrix is not changed."""
+    if X.ndim != 2:
+        raise ValueError(f"Expected a 2D sparse matrix, got {X.ndim}D.")
+    _check_size(X.shape)
+    if X.dtype.kind == "O":
+        X = X.astype(np.float64)
+    _check_kind(X.dtype)
+    if X.format == "coo":
+        row, col = (X.row, X.col)
+        for index, size, name in ((row, X.shape[0], "row"), (col, X.shape[1], "col")):
+            _check_indices(index, size, f"{name} of the COO matrix")
+        if not len(row) == len(col) == len(X.data):
+            raise ValueError("row, col and data of the COO matrix differ in length.")
+    elif X.format == "bsr":
+        _check_compressed(X, X.shape[0] // X.blocksize[0], X.shape[1] // X.blocksize[1])
+    if X.format not in ("csr", "csc"):
+        X = X.tocsr()
+    n, m = X.shape
+    _check_compressed(X, *((n, m) if X.format == "csr" else (m, n)))
+    return X
+
+
+def _check_compressed(X: SparseMatrix, major: int, minor: int) -> None:
+    xp = array_namespace(X.data)
+    name = X.format.upper()
+    if X.indptr.ndim != 1 or X.indptr.shape[0] != major + 1:
+        raise ValueError(
+            f"the indptr of the {name} matrix has shape {X.indptr.shape}, expected {(major + 1,)}."
+        )
+    if X.indptr.dtype.kind not in "iu" or X.indices.dtype.kind not in "iu":
+        raise ValueError(f"indptr and indices of the {name} matrix must hold integers.")
+    if X.indices.ndim != 1 or X.indices.shape[0] > X.data.shape[0]:
+        raise ValueError(
+            f"the {name} matrix has {X.indices.shape[0]} indices for {X.data.shape[0]} values."
+        )
+    indptr = to_numpy(X.indptr).astype(np.int64, copy=False)
+    if indptr[0] != 0 or indptr[-1] > X.indices.shape[0]:
+        raise ValueError(
+            f"the indptr of the {name} matrix is damaged: it runs from {indptr[0]} to "
+            f"{indptr[-1]} over {X.indices.shape[0]} stored values."
+        )
+    falls = np.flatnonzero(indptr[1:] < indptr[:-1])
+    if falls.size:
+        raise ValueError(
+            f"the indptr of the {name} matrix is damaged: it falls after position {falls[0]}."
+        )
+    _check_indices(X.indices[: int(indptr[-1])], minor, f"indices of the {name} matrix", xp)
+
+
+def _check_indices(index: Array, size: int, name: str, xp: Any = np) -> None:
+    if index.shape[0] and (int(xp.min(index)) < 0 or int(xp.max(index)) >= size):
+        bad = int(xp.nonzero((index < 0) | (index >= size))[0][0])
+        raise ValueError(
+            f"the {name} are damaged: entry {bad} is {int(index[bad])}, outside 0..{size - 1}."
+        )
+
+
+def _sparse_block(X: SparseMatrix, place: Place) -> SparseBlock:
+    # A header of our own: what it learns about order and duplicates is read off the arrays, not
+    # off flags that may be stale, and the caller's matrix is not touched.
+    sparse = sparse_module(array_namespace(X))
+    kind = {"csr": sparse.csr_matrix, "csc": sparse.csc_matrix}[X.format]
+    stored = int(X.indptr[-1])
+    data, indices = X.data[:stored], X.indices[:stored]
+    if data.dtype == np.float16:  # SciPy's own routines do not know it
+        data = data.astype(np.float32)
+    view = kind((data, indices, X.indptr), shape=X.shape)
+    if not view.has_canonical_format:
+        view = view.copy()
+        view.sum_duplicates()
+    if not place.family:
+        raise TypeError(f"sparse matrices cannot be moved to {place}.")
+    return SparseBlock(view.data, view.indices, view.indptr, view.shape, X.format == "csr", place)
+
+
+def take_columns(X: Any, columns: Array) -> Any:
+    """``X[:, columns]`` (ascending) in X's own library, place, layout and type."""
+    if is_host_sparse(X):
+        return X[:, to_numpy(columns)]
+    if is_sparse(X):
+        # cupyx's own column selection leaves the indices of a row unsorted.
+        place = place_of(X)
+        block = _sparse_block(X, place).select(place.move(columns), by_row=X.format == "csr")
+        sparse = sparse_module(place.xp)
+        kind = sparse.csr_matrix if X.format == "csr" else sparse.csc_matrix
+        data = block.data.astype(X.dtype)
+        return kind((data, block.indices, block.indptr), shape=block.shape)
+    return array_namespace(X).take(X, place_of(X).move(columns), axis=1)
+
+
+def put_columns(X: Any, columns: Array, width: int) -> Any:
+    """The inverse of `take_columns`: zeros but for X's columns at ``columns``."""
+    if is_sparse(X):
+        sparse = sparse_module(array_namespace(X))
+        X = X.tocoo()
+        place = place_of(X)
+        col = place.move(columns)[X.col]
+        wide = sparse.coo_matrix((X.data, (X.row, col)), shape=(X.shape[0], width))
+        wide = wide.tocsc()
+        if isinstance(X, scipy.sparse.sparray) if is_host_sparse(X) else False:
+            wide = scipy.sparse.csc_array(wide)
+        return wide
+    xp = array_namespace(X)
+    place = place_of(X)
+    # By a product with nothing but ones and zeros this would be n x k x m work; the standard has
+    # no scattered assignment, but taking from a table with one column of zeros in front is one.
+    source = np.zeros(width, dtype=np.int64)
+    columns = to_numpy(columns)
+    source[columns] = np.arange(1, len(columns) + 1)
+    zero = xp.zeros((X.shape[0], 1), dtype=X.dtype, device=place.device)
+    return xp.take(xp.concat([zero, X], axis=1), place.asarray(source), axis=1)

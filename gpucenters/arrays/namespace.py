@@ -1,0 +1,96 @@
+"""Which library an array belongs to, found without importing a library that is not there yet."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import array_api_compat
+import array_api_compat.numpy as numpy_namespace
+import numpy as np
+import scipy.sparse
+
+from .typing import Array, Namespace
+
+
+def is_host_sparse(x: object) -> bool:
+    """Whether ``x`` is a SciPy sparse matrix or array."""
+    return bool(scipy.sparse.issparse(x))
+
+
+def is_cuda_sparse(x: object) -> bool:
+    """Whether ``x`` is a cupyx sparse matrix, found without importing cupyx."""
+    module = sys.modules.get("cupyx.scipy.sparse")
+    return module is not None and bool(module.issparse(x))
+
+
+def is_sparse(x: object) -> bool:
+    """Whether ``x`` is a sparse matrix of either library."""
+    return is_host_sparse(x) or is_cuda_sparse(x)
+
+
+def is_array(x: object) -> bool:
+    """Whether ``x`` is a dense array of a library of the array API standard."""
+    return bool(array_api_compat.is_array_api_obj(x))
+
+
+def is_numpy(xp: Namespace) -> bool:
+    """Whether ``xp`` is NumPy's namespace."""
+    return bool(array_api_compat.is_numpy_namespace(xp))
+
+
+def is_cupy(xp: Namespace) -> bool:
+    """Whether ``xp`` is CuPy's namespace."""
+    return bool(array_api_compat.is_cupy_namespace(xp))
+
+
+def in_family(xp: Namespace) -> bool:
+    """Whether ``xp`` is of the numpy-and-cupy family, whose functions have common names."""
+    return is_numpy(xp) or is_cupy(xp)
+
+
+def cupy_namespace() -> Namespace:
+    """CuPy's namespace as array-api-compat gives it."""
+    import array_api_compat.cupy as namespace
+
+    return namespace
+
+
+def array_namespace(x: Any) -> Namespace:
+    """The namespace that belongs to an array or sparse matrix; NumPy's for everything else."""
+    if is_cuda_sparse(x):
+        return cupy_namespace()
+    if is_host_sparse(x) or not is_array(x):
+        return numpy_namespace
+    return array_api_compat.array_namespace(x)
+
+
+def sparse_module(xp: Namespace) -> Any:
+    """``scipy.sparse`` or ``cupyx.scipy.sparse``: the sparse half of a family namespace."""
+    if is_cupy(xp):
+        import cupyx.scipy.sparse
+
+        return cupyx.scipy.sparse
+    return scipy.sparse
+
+
+def to_numpy(x: Any) -> np.ndarray:
+    """The one way from a dense array of any library to the host."""
+    if isinstance(x, np.ndarray):
+        return x
+    if not is_array(x):
+        return np.asarray(x)
+    xp = array_namespace(x)
+    if is_cupy(xp):
+        return x.get()
+    if xp.__name__ == "array_api_strict":
+        # Its only device that NumPy may read is named so.
+        x = xp.asarray(x, device=xp.Device("CPU_DEVICE"))
+    elif array_api_compat.device(x) != "cpu":
+        x = array_api_compat.to_device(x, "cpu")
+    return np.asarray(x)
+
+
+def to_float(x: Array) -> float:
+    """A number from a zero-dimensional array. On a device this waits for it."""
+    return float(x)

@@ -1,0 +1,32 @@
+"""The seam between a generic body and the family's: one function each, for the solvers."""
+
+from __future__ import annotations
+
+from . import family, generic
+from .devices import place_of
+from .namespace import array_namespace, in_family, to_float, to_numpy
+from .typing import Array
+
+__all__ = ["array_namespace", "not_negative", "place_of", "to_float", "to_numpy", "top_k"]
+
+
+def top_k(key: Array, k: int) -> Array:
+    """Indices of the k largest of ``key`` (no NaN), ascending; ties go to the lower index.
+
+    Parameters
+    ----------
+    key : array of shape (m,)
+    k : int, at most m
+
+    Returns
+    -------
+    array of int64 of shape (k,)
+    """
+    xp = array_namespace(key)
+    return (family if in_family(xp) else generic).top_k(key, k, xp)
+
+
+def not_negative(x: Array) -> Array:
+    """``x`` with zero for negative values; NaN stays (``clip`` synchronises on CUDA)."""
+    xp = array_namespace(x)
+    return xp.where(x < 0, xp.zeros_like(x), x)

@@ -1,0 +1,357 @@
+"""What all center classifiers share: one class that is a classifier and a feature selector."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ..arrays.budget import resolve_budget
+from ..arrays.convert import Block, as_block, put_columns, take_columns
+from ..arrays.devices import Place, place_of, resolve_place
+from ..arrays.groups import Groups, check_every_class, group_rows
+from ..arrays.namespace import array_namespace, is_numpy, is_sparse, to_numpy
+from ..arrays.typing import Array
+from ..solvers.centers import SparseCenters
+from ..solvers.moments import ClassMoments
+from ..solvers.selection import Selection, select
+from .labels import decode, encode, host_labels
+from .validation import check_place, check_X, output_place, work_place
+
+
+@dataclass
+class Fitted:
+    """What a fit leaves behind. The solution is formed once, when it is first asked for.
+
+    Kept apart from the estimator, so that asking a model for predictions never changes it.
+    """
+
+    place: Place
+    centers: SparseCenters | None
+    moments: ClassMoments | None = None
+    selection: Selection | None = None
+    cache: dict[str, Any] = field(default_factory=dict)
+
+
+class CenterClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
+    """Base of the separable models. A subclass solves (`_solve`) and scores (`_scores`)."""
+
+    _fitted: Fitted
+    classes_: np.ndarray
+    n_features_in_: int
+    k: Any
+    device: str | None
+    memory_budget: int | str | None
+    verbose: bool
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.array_api_support = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_fitted")
+
+    # --- fitting -------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the model: the optimal centers and features, for every k at once.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            Dense arrays of any array-API library, memory maps, CSR or CSC of SciPy or cupyx, of any
+            real type. Never changed; sparse data are never made dense.
+        y : array of shape (n_samples,)
+            Class labels: numbers or strings, at least two classes.
+        sample_weight : array of shape (n_samples,), optional
+            Non-negative. Weights count as repetitions; 0 leaves a sample out.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        checked = check_X(self, X, reset=True)
+        labels = host_labels(y, self, checked.shape[0])
+        classes, codes = encode(labels)
+        if len(classes) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least two classes; y holds "
+                f"{len(classes)} class: {classes.tolist()}."
+            )
+        place = work_place(self, checked)
+        with place.current():
+            block, groups = self._enter(checked, codes, classes, sample_weight, place)
+            check_every_class(groups, classes)
+            fitted = self._solve(block, groups, resolve_budget(self.memory_budget, place))
+            fitted.selection = select(fitted.centers, self.k)
+        self.classes_, self._fitted = classes, fitted
+        if self.verbose:
+            self._report(checked.shape)
+        return self
+
+    def _enter(
+        self, X: Any, codes: np.ndarray, classes: np.ndarray, sample_weight: Any, place: Place
+    ) -> tuple[Block, Groups]:
+        block = as_block(X, place)
+        groups = group_rows(codes, X.shape[0], place, n_classes=len(classes), weights=sample_weight)
+        return block, groups
+
+    def _check_parameters(self) -> None:
+        """Raise for parameters that are wrong whatever the data are."""
+
+    def _solve(self, block: Block, groups: Groups, budget: int) -> Fitted:
+        raise NotImplementedError
+
+    def _report(self, shape: tuple[int, int]) -> None:
+        kept = len(self.support_)
+        print(
+            f"{type(self).__name__}: {shape[0]:,} x {shape[1]:,} in {self._fitted.place}, "
+            f"{len(self.classes_)} classes, {kept:,} features selected, "
+            f"objective {self.objective_:.6g}"
+        )
+
+    # --- the solution --------------------------------------------------------------------------
+
+    def _ready(self) -> Fitted:
+        """The fitted state with its solution; raises where there is none yet."""
+        check_is_fitted(self)
+        return self._fitted
+
+    def _centers(self) -> SparseCenters:
+        fitted = self._ready()
+        if fitted.centers is None:
+            with fitted.place.current():
+                fitted.centers = self._solve_moments(fitted)
+        return fitted.centers
+
+    def _solve_moments(self, fitted: Fitted) -> SparseCenters:
+        """The solution from moments alone, for models that they determine."""
+        raise NotImplementedError
+
+    def _selection(self) -> Selection:
+        fitted = self._ready()
+        if fitted.selection is None:
+            with fitted.place.current():
+                fitted.selection = select(self._centers(), self.k)
+        return fitted.selection
+
+    def _cached(self, name: str, make: Any) -> Any:
+        cache = self._ready().cache
+        if name not in cache:
+            with self._fitted.place.current():
+                cache[name] = make()
+        return cache[name]
+
+    @property
+    def support_(self) -> np.ndarray:
+        """The selected features, ascending; int64 of shape (k,), on the host."""
+        return self._cached("support", lambda: to_numpy(self._selection().support))
+
+    @property
+    def ranking_(self) -> np.ndarray:
+        """The selected features by descending score; int64 of shape (k,), on the host."""
+        return self._cached("ranking", lambda: to_numpy(self._selection().ranking))
+
+    @property
+    def scores_(self) -> Array:
+        """The gain of each feature; float64 of shape (n_features,), on the model's device."""
+        return self._centers().gain
+
+    @property
+    def scale_(self) -> Array | None:
+        """What each feature is divided by; float64 of shape (n_features,), or None."""
+        return self._centers().scale
+
+    @property
+    def centers_(self) -> Array:
+        """Class centers on the support; float64 of shape (n_classes, k), in the units of X."""
+        return self._cached("centers", lambda: self._centers().at(self._selection().support)[0])
+
+    @property
+    def objective_(self) -> float:
+        """The minimum of the objective for this k, in scaled units."""
+        return self._cached(
+            "objective", lambda: self._centers().objective(self._selection().support)
+        )
+
+    def with_k(self, k: int | float | str) -> Self:
+        """A fitted copy of this model at another k, without the data.
+
+        Parameters
+        ----------
+        k : int, float or "all"
+
+        Returns
+        -------
+        model
+            Equal to one fitted with this k on the same data.
+        """
+        fitted = self._ready()
+        new = copy.copy(self)
+        new.k = k
+        with fitted.place.current():
+            selection = select(self._centers(), k)
+        new._fitted = Fitted(fitted.place, fitted.centers, fitted.moments, selection)
+        return new
+
+    def to(self, device: str) -> Self:
+        """A fitted copy of this model that lives on another device.
+
+        Parameters
+        ----------
+        device : {"cpu", "cuda", "cuda:N", "auto"}
+            "cpu" means NumPy. The copy's ``device`` parameter is set to it.
+
+        Returns
+        -------
+        model
+        """
+        fitted = self._ready()
+        if device is None:
+            raise ValueError("to() needs the name of a device: 'cpu', 'cuda', 'cuda:N' or 'auto'.")
+        place = resolve_place(device, fitted.place.zeros(1))
+        new = copy.copy(self)
+        new.device = device
+        with place.current():
+            centers = None if fitted.centers is None else fitted.centers.to(place)
+            moments = None if fitted.moments is None else fitted.moments.to(place)
+            selection = fitted.selection
+            if selection is not None:
+                selection = Selection(place.move(selection.support), place.move(selection.ranking))
+        new._fitted = Fitted(place, centers, moments, selection)
+        return new
+
+    # --- predicting ----------------------------------------------------------------------------
+
+    def _scores(self, block: Block) -> Array:
+        """(n, K) scores, larger is better; (n, 1) for two classes: class 1 less class 0."""
+        raise NotImplementedError
+
+    def _score_rows(self, X: Any, method: str) -> tuple[Array, Place]:
+        """Scores of the rows of X where the model lives, and the place where outputs belong."""
+        fitted = self._ready()
+        checked = check_X(self, X, reset=False)
+        check_place(self, checked, method)
+        with fitted.place.current():
+            block = as_block(checked, fitted.place)
+            scores = self._scores(block)
+            xp = fitted.place.xp
+            if not bool(xp.all(xp.isfinite(scores))):
+                block.check_finite(squares=False)
+                raise ValueError("the values of X are too large: the scores overflow float64.")
+        return scores, output_place(checked)
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores of the samples.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            Of dense X only the selected features are read.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_classes), float64
+            For two classes, positive means ``classes_[1]``; for more, the largest score wins. In
+            the library and on the device of X.
+        """
+        scores, place = self._score_rows(X, "decision_function")
+        return place.move(scores[:, 0] if scores.shape[1] == 1 else scores)
+
+    def _predict_codes(self, X: Any, method: str) -> tuple[Array, Place]:
+        scores, place = self._score_rows(X, method)
+        xp = array_namespace(scores)
+        with self._fitted.place.current():
+            if scores.shape[1] == 1:
+                return xp.astype(scores[:, 0] > 0, xp.int64), place
+            return xp.argmax(scores, axis=1), place
+
+    def predict(self, X: Any) -> Array:
+        """The class of each sample; ties go to the first class.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            In the library and on the device of X; string labels are always NumPy.
+        """
+        codes, place = self._predict_codes(X, "predict")
+        return decode(codes, self.classes_, place)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy of `predict` on the given samples.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
+        codes, _ = self._predict_codes(X, "score")
+        predicted = self.classes_[to_numpy(codes)]
+        right = np.asarray(predicted == host_labels(y, self, len(predicted)))
+        weights = None if sample_weight is None else to_numpy(sample_weight)
+        return float(np.average(right, weights=weights))
+
+    # --- selecting -----------------------------------------------------------------------------
+
+    def _get_support_mask(self) -> np.ndarray:
+        self._ready()
+        mask = np.zeros(self.n_features_in_, dtype=np.bool_)
+        mask[self.support_] = True
+        return mask
+
+    def transform(self, X: Any) -> Any:
+        """The selected features of X, ascending.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array or sparse matrix of shape (n_samples, k)
+            In X's library, device, layout and type (or as `set_output` says).
+        """
+        self._ready()
+        if not is_sparse(X) and is_numpy(array_namespace(X)):
+            check_place(self, X, "transform")
+            return super().transform(X)
+        checked = check_X(self, X, reset=False)
+        check_place(self, checked, "transform")
+        with place_of(checked).current():
+            return take_columns(checked, place_of(checked).move(self._selection().support))
+
+    def inverse_transform(self, X: Any) -> Any:
+        """X with columns of zeros where `transform` left features out.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix} of shape (n_samples, k)
+
+        Returns
+        -------
+        array or sparse matrix of shape (n_samples, n_features)
+        """
+        self._ready()
+        if is_numpy(array_namespace(X)):
+            return super().inverse_transform(X)
+        if X.ndim != 2 or X.shape[1] != len(self.support_):
+            raise ValueError("X has a different shape than during fitting.")
+        with place_of(X).current():
+            return put_columns(X, self._selection().support, self.n_features_in_)

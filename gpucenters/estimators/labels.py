@@ -1,0 +1,93 @@
+"""Labels to class codes and back, always on the host. They never cost more than the fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+from ..arrays.devices import Place
+from ..arrays.namespace import to_numpy
+from ..arrays.typing import Array
+
+
+def host_labels(y: Any, estimator: Any, n_samples: int) -> np.ndarray:
+    """Y as a NumPy array of one dimension and ``n_samples`` entries."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None."
+        )
+    if hasattr(y, "to_numpy") or (not hasattr(y, "__array_namespace__") and not hasattr(y, "get")):
+        y = column_or_1d(y, warn=True)
+    else:
+        y = column_or_1d(to_numpy(y), warn=True)
+    if y.shape[0] != n_samples:
+        raise ValueError(
+            "Found input variables with inconsistent numbers of samples: X has "
+            f"{n_samples}, y has {y.shape[0]}."
+        )
+    return y
+
+
+def encode(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(classes, codes): the sorted distinct labels, and the place of each label among them.
+
+    ``numpy.unique`` sorts all labels: on a million strings that takes ten times as long as an l2
+    fit. Small integers are counted, and strings looked up.
+    """
+    if y.dtype.kind in "OUST":
+        values = y.tolist()
+        try:
+            classes = np.asarray(sorted(set(values)), dtype=y.dtype)
+        except TypeError as error:
+            raise TypeError(
+                "y holds labels that cannot be compared with each other (mixed types, None or "
+                "NaN): use labels of one type."
+            ) from error
+        check_classification_targets(classes)
+        return classes, _look_up(classes, values)
+    if y.dtype.kind in "iu" and y.size and _spread(y) <= 4 * y.size + 1024:
+        low = int(y.min())
+        offset = y.astype(np.int64, copy=False) - low
+        present = np.bincount(offset) > 0
+        classes = (np.flatnonzero(present) + low).astype(y.dtype)
+        return classes, (np.cumsum(present) - 1)[offset]
+    classes, codes = np.unique(y, return_inverse=True)
+    check_classification_targets(classes)
+    return classes, codes
+
+
+def encode_against(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """The place of each label among known, sorted classes (never the batch's own labels)."""
+    found, codes = encode(y)
+    try:
+        at = np.searchsorted(classes, found)
+        known = classes[np.minimum(at, len(classes) - 1)] == found
+    except TypeError:
+        known = np.zeros(len(found), dtype=bool)
+    if not np.all(known):
+        unknown = found[~np.broadcast_to(known, found.shape)].tolist()
+        raise ValueError(f"y contains labels that are not among classes: {unknown[:5]}.")
+    return at[codes]
+
+
+def decode(codes: Array, classes: np.ndarray, place: Place) -> Array:
+    """Labels of class codes, at ``place`` if they are numbers; strings only live in NumPy."""
+    if classes.dtype.kind in "iufb" and classes.dtype.itemsize <= 8:
+        try:
+            table = place.asarray(classes)
+        except (TypeError, ValueError):  # a type that this library does not have
+            return classes[to_numpy(codes)]
+        return place.xp.take(table, place.move(codes))
+    return classes[to_numpy(codes)]
+
+
+def _look_up(classes: np.ndarray, values: list) -> np.ndarray:
+    place = {label: code for code, label in enumerate(classes.tolist())}
+    return np.fromiter(map(place.__getitem__, values), dtype=np.intp, count=len(values))
+
+
+def _spread(y: np.ndarray) -> int:
+    return int(y.max()) - int(y.min())

@@ -1,0 +1,37 @@
+"""Probabilities from scores, for models whose score is twice a log density."""
+
+from __future__ import annotations
+
+from ..arrays.namespace import array_namespace
+from ..arrays.typing import Array
+
+_APART = 2.0**-51  # a difference of logs that survives a division's rounding
+
+
+def log_softmax_half(scores: Array) -> Array:
+    """Log of softmax(scores / 2): shape (n, K) from (n, K), or from (n, 1) for two classes."""
+    z = _gaps(scores)
+    xp = array_namespace(z)
+    return z - xp.log(xp.sum(xp.exp(z), axis=1, keepdims=True))
+
+
+def softmax_half(scores: Array) -> Array:
+    """softmax(scores / 2): shape (n, K) from (n, K), or from (n, 1) for two classes."""
+    z = _gaps(scores)
+    xp = array_namespace(z)
+    e = xp.exp(z)
+    return e / xp.sum(e, axis=1, keepdims=True)
+
+
+def _gaps(scores: Array) -> Array:
+    """Half the distance of each score to the largest of its row, (n, K), not positive.
+
+    A class whose score is not the largest stays below it even where rounding would make the
+    probabilities equal, so that they never contradict `predict`. (Of equal scores both `predict`
+    and argmax take the first.)
+    """
+    xp = array_namespace(scores)
+    if scores.shape[1] == 1:
+        scores = xp.concat([xp.zeros_like(scores), scores], axis=1)
+    z = 0.5 * (scores - xp.max(scores, axis=1, keepdims=True))
+    return xp.where(z < 0, xp.minimum(z, xp.zeros_like(z) - _APART), z)

@@ -1,0 +1,55 @@
+"""X at the door: checked once, then never seen again as anything but blocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
+
+from ..arrays.convert import check_dense, checked_sparse
+from ..arrays.devices import HOST, Place, place_of, resolve_place
+from ..arrays.namespace import array_namespace, is_numpy, is_sparse
+from ..arrays.typing import Array, SparseMatrix
+
+
+def check_X(estimator: Any, X: Any, *, reset: bool) -> Array | SparseMatrix:
+    """X as an array or a CSR/CSC matrix in its own library and type; names and width checked.
+
+    Finiteness is not looked at here: it shows in the sums and scores, which read X anyway.
+    """
+    if is_sparse(X):
+        checked: Any = checked_sparse(X)
+    elif is_numpy(array_namespace(X)):
+        checked = check_array(
+            X, dtype=None, ensure_all_finite=False, estimator=estimator, input_name="X"
+        )
+        check_dense(checked)
+    else:
+        check_dense(X)
+        checked = X
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    return checked
+
+
+def check_place(estimator: Any, X: Any, method: str) -> None:
+    """Raise unless X lives where the model does, or the model was told to move the work."""
+    here, there = place_of(X), estimator._fitted.place
+    if estimator.device is None and here != there:
+        name = type(estimator).__name__
+        raise ValueError(
+            f"Inputs passed to {name}.{method}() must use the same namespace and the same device "
+            f"as those passed to fit(): the model lives in {there}, X in {here}. Move X, or move "
+            "the model with to(device)."
+        )
+
+
+def work_place(estimator: Any, X: Any) -> Place:
+    """Where the estimator's ``device`` parameter puts the work on X."""
+    return resolve_place(estimator.device, X)
+
+
+def output_place(X: Any) -> Place:
+    """Where outputs for X belong: beside X."""
+    place = place_of(X)
+    return HOST if is_numpy(place.xp) else place

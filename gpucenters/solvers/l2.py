@@ -1,0 +1,197 @@
+"""Sparse l2 centers: Definition 1, Prop. 1 and Algorithm 1 of Calafiore & Fracastoro."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..arrays import errors
+from ..arrays.convert import as_block
+from ..arrays.dense import DenseBlock
+from ..arrays.devices import Place, resolve_place
+from ..arrays.groups import check_every_class, group_rows
+from ..arrays.ops import array_namespace, to_float
+from ..arrays.typing import Array
+from .centers import SparseCenters
+from .moments import ClassMoments, empty_moments
+from .scaling import feature_scale
+
+
+@dataclass(frozen=True)
+class L2Centers(SparseCenters):
+    """Sparse l2 centers; free and tied are formed from the class sums when asked for.
+
+    Attributes
+    ----------
+    total : array of shape (K, m), float64
+        Class sums.
+    """
+
+    total: Array
+
+    def at(self, columns: Array | None = None) -> tuple[Array, Array]:
+        xp = self.place.xp
+        total = self.total if columns is None else xp.take(self.total, columns, axis=1)
+        free = total / self.place.asarray(list(self.weight))[:, None]
+        return free, _tied(free)
+
+    def to(self, place: Place) -> L2Centers:
+        scale = None if self.scale is None else place.move(self.scale)
+        return replace(
+            self,
+            place=place,
+            gain=place.move(self.gain),
+            scale=scale,
+            total=place.move(self.total),
+        )
+
+
+def _tied(free: Array) -> Array:
+    """The mean of the class means, in the form that is exact where they are equal."""
+    k = free.shape[0]
+    excess = free[0, :] - free[0, :]
+    for c in range(1, k):
+        excess = excess + (free[c, :] - free[0, :])
+    return free[0, :] + excess / k
+
+
+def solve_l2(moments: ClassMoments, scale: str | None = None) -> L2Centers:
+    """Sparse l2 centers from class moments.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        With second moments per feature if there is a ``scale``.
+    scale : {None, "std", "pooled"}
+
+    Returns
+    -------
+    L2Centers
+
+    Raises
+    ------
+    ValueError
+        Where values are so large that the sums leave float64.
+    """
+    xp, weight = moments.place.xp, moments.weight
+    sigma = None
+    scatter = moments.scatter()
+    if scale is not None:
+        moments = moments.centred()
+        sigma = feature_scale(moments, scale)
+        per_class = xp.sum(moments.spread / (sigma * sigma), axis=1)
+        scatter = [to_float(per_class[c]) for c in range(len(weight))]
+    total = moments.total
+    if len(weight) == 2:
+        # Exact for integer data, where the difference of two rounded means is not.
+        w0, w1 = weight
+        delta = (w0 * total[1, :] - w1 * total[0, :]) / (w0 * w1)
+        gain = 0.5 * (delta * delta)
+    else:
+        free = total / moments.place.asarray(weight)[:, None]
+        tied = _tied(free)
+        gain = xp.sum((free - tied) ** 2, axis=0)
+    if sigma is not None:
+        gain = gain / (sigma * sigma)
+    loss = sum(s / w for s, w in zip(scatter, weight, strict=True))
+    _check(gain, loss)
+    return L2Centers(moments.place, tuple(weight), gain, loss, sigma, total)
+
+
+def _check(gain: Array, loss: float) -> None:
+    xp = array_namespace(gain)
+    bad = ~xp.isfinite(gain)
+    if bool(xp.any(bad)):
+        errors.raise_overflow(int(xp.nonzero(bad)[0][0]))
+    if loss - loss != 0:
+        raise ValueError("the values of X are too large: their squares overflow float64.")
+
+
+def l2_centers(
+    X: Any,
+    y: Any,
+    *,
+    n_classes: int | None = None,
+    sample_weight: Any = None,
+    scale: str | None = None,
+    device: str | None = None,
+) -> L2Centers:
+    """Sparse l2 centers of labelled data, for every k at once.
+
+    Solves, for every k, the problem of Definition 1 of Calafiore & Fracastoro [1]_ (for any number
+    of classes): the K centers with the least weighted mean squared distance to their classes, of
+    which at most k coordinates may differ between classes.
+
+    Parameters
+    ----------
+    X : array or CSR/CSC matrix of shape (n, m)
+        Of any library and any real type. Left as it is.
+    y : array of integers of shape (n,)
+        Classes 0..K-1.
+    n_classes : int, optional
+        K; by default the largest code + 1.
+    sample_weight : array of shape (n,), optional
+        Weights count as repetitions; 0 leaves a sample out.
+    scale : {None, "std", "pooled"}, optional
+        Divide each feature by its standard deviation, over all samples or pooled within classes.
+        No centring: sparse data stay sparse.
+    device : {None, "cpu", "cuda", "cuda:N", "auto"}, optional
+        Where to work; None follows X.
+
+    Returns
+    -------
+    L2Centers
+        ``gain`` ranks the features: see `select`.
+
+    Raises
+    ------
+    ValueError
+        For NaN, infinity or values whose squares overflow (named by feature and row), negative
+        weights, a class without weight, lengths that differ, a damaged sparse matrix.
+
+    References
+    ----------
+    .. [1] G. Calafiore and G. Fracastoro, "Sparse l1 and l2 Center Classifiers", IEEE Trans. Neural
+       Networks and Learning Systems 33(3), 2022. Prop. 1 and Algorithm 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpucenters.solvers import l2_centers, select
+    >>> X = np.asarray([[0.0, 0.0], [0.0, 2.0], [2.0, 0.0], [2.0, 2.0]])
+    >>> centers = l2_centers(X, [0, 0, 1, 1])
+    >>> centers.gain
+    array([2., 0.])
+    >>> select(centers, 1).support
+    array([0])
+    """
+    place = resolve_place(device, X)
+    with place.current():
+        block = as_block(X, place)
+        groups = group_rows(y, block.shape[0], place, n_classes=n_classes, weights=sample_weight)
+        check_every_class(groups)
+        return solve_l2(class_moments(block, groups, per_feature=scale is not None), scale)
+
+
+def class_moments(
+    block: Any, groups: Any, *, per_feature: bool, into: ClassMoments | None = None
+) -> ClassMoments:
+    """Class moments of a block, added to ``into`` (in place) where given.
+
+    Raises
+    ------
+    ValueError
+        For values that are not finite or whose squares overflow. Finiteness is read off the sums:
+        only a bad sum starts the search for its row.
+    """
+    if into is None:
+        into = empty_moments(block, groups.n_classes, per_feature=per_feature)
+    moments = into.add(block, groups)
+    # (Dense moments are taken about the mean, so a huge constant shows in the sums alone.)
+    xp = block.place.xp
+    huge = isinstance(block, DenseBlock) and to_float(xp.max(xp.abs(moments.total))) > errors.LIMIT
+    if huge or any(s - s != 0 for s in moments.scatter()):
+        block.check_finite(squares=True)
+        if not huge:
+            raise ValueError("the sums of squares of X overflow float64. Rescale the features.")
+    return moments

@@ -1,0 +1,60 @@
+"""The scale of each feature: Section IV-A of Calafiore & Fracastoro, with the constant rule."""
+
+from __future__ import annotations
+
+from ..arrays.typing import Array
+from .moments import CentredMoments
+
+_EPS = 2.0**-52
+
+SCALES = (None, "std", "pooled")
+
+
+def check_scale(scale: str | None) -> None:
+    """Raise a ValueError for an unknown scale."""
+    if scale not in SCALES:
+        raise ValueError(f"scale={scale!r} is not valid: use None, 'std' or 'pooled'.")
+
+
+def feature_scale(moments: CentredMoments, scale: str) -> Array:
+    """Standard deviation of each feature; 1 where a feature is constant up to rounding.
+
+    Parameters
+    ----------
+    moments : CentredMoments
+        With second moments per feature.
+    scale : {"std", "pooled"}
+        Over all samples (population), or pooled within classes with divisor sum W_c - K.
+
+    Returns
+    -------
+    array of shape (m,), float64, positive
+
+    Raises
+    ------
+    ValueError
+        For "pooled" where sum W_c - K is not positive.
+    """
+    check_scale(scale)
+    xp, weight = moments.place.xp, moments.weight
+    whole, k = sum(weight), len(weight)
+    n = sum(moments.count)
+    within = xp.sum(moments.spread, axis=0)
+    w = moments.place.asarray(weight)[:, None]
+    means = moments.total / w
+    if scale == "std":
+        mean = means[0, :] + xp.sum(w * (means - means[0, :]), axis=0) / whole
+        between = xp.sum(w * (means - mean) ** 2, axis=0)
+        variance = (within + between) / whole
+        size = xp.abs(mean)
+    else:
+        if whole - k <= 0:
+            raise ValueError(
+                f"scale='pooled' needs more weight than classes: the weights sum to {whole:g}, "
+                f"and there are {k} classes."
+            )
+        variance = within / (whole - k)
+        size = xp.max(xp.abs(means), axis=0)
+    # The bound that scikit-learn's StandardScaler has for a constant feature.
+    constant = variance <= n * _EPS * variance + (n * _EPS * size) ** 2
+    return xp.sqrt(xp.where(constant, xp.ones_like(variance), variance))

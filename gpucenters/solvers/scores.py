@@ -1,0 +1,88 @@
+"""Scores of new rows against sparse centers, written once for every model."""
+
+from __future__ import annotations
+
+import math
+
+from ..arrays.convert import Block
+from ..arrays.typing import Array
+from .centers import SparseCenters
+
+
+def linear_form(
+    centers: SparseCenters, support: Array, log_prior: list[float]
+) -> tuple[Array, Array, Array]:
+    """The l2 decision as (shift, coef, offset): score = (x[support] - shift) @ coef + offset.
+
+    The score of class c is minus the squared distance to its center, plus twice the log of its
+    prior, plus a term common to all classes. It is centred at the tied center: the textbook
+    difference of squared norms flips predictions where features have large offsets.
+
+    Returns
+    -------
+    shift : array of shape (d,)
+    coef : array of shape (d, K), or (d, 1) for two classes: class 1 less class 0
+    offset : array of shape (K,) or (1,)
+    """
+    xp = centers.place.xp
+    free, tied = centers.at(support)
+    scale = None if centers.scale is None else xp.take(centers.scale, support)
+    away = free - tied
+    if free.shape[0] == 2:
+        # The midpoint of two centers is the tied one, so that only the priors are left over.
+        slope = 2 * (free[1:, :] - free[:1, :])
+        constant = centers.place.asarray([2 * (log_prior[1] - log_prior[0])])
+    else:
+        slope = 2 * away
+        square = away * away if scale is None else away * away / (scale * scale)
+        constant = 2 * centers.place.asarray(log_prior) - xp.sum(square, axis=1)
+    if scale is not None:
+        slope = slope / (scale * scale)
+    return tied, xp.permute_dims(slope, (1, 0)), constant
+
+
+def l2_scores(
+    block: Block, centers: SparseCenters, support: Array, log_prior: list[float]
+) -> Array:
+    """l2 scores of the rows of a block: (n, K), or (n, 1) for two classes (1 less 0)."""
+    shift, coef, offset = linear_form(centers, support, log_prior)
+    return block.linear_scores(support, shift, coef) + offset
+
+
+def l1_scores(block: Block, centers: SparseCenters, support: Array) -> Array:
+    """Minus the l1 distances to the centers: (n, K), or (n, 1) for two classes (1 less 0)."""
+    xp = centers.place.xp
+    theta, _ = centers.at(support)
+    scale = None if centers.scale is None else xp.take(centers.scale, support)
+    return block.l1_scores(support, theta, scale)
+
+
+def log_priors(priors: object, weight: tuple[float, ...]) -> list[float]:
+    """Log priors of the classes.
+
+    Parameters
+    ----------
+    priors : {"uniform", "empirical"} or sequence of K positive numbers that sum to 1
+        Uniform priors change nothing and are dropped (zeros). "empirical" is W_c / sum W.
+    weight : tuple of K floats
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+    """
+    k = len(weight)
+    if isinstance(priors, str):
+        if priors == "uniform":
+            return [0.0] * k
+        if priors == "empirical":
+            return [math.log(w / sum(weight)) for w in weight]
+        raise ValueError(
+            f"priors={priors!r} is not valid: use 'uniform', 'empirical' or K numbers."
+        )
+    values = [float(p) for p in priors]  # type: ignore[attr-defined]
+    if len(values) != k:
+        raise ValueError(f"priors has {len(values)} entries, but there are {k} classes.")
+    if not all(0 < p <= 1 for p in values) or abs(sum(values) - 1) > 1e-8:
+        raise ValueError(f"priors must be positive and sum to 1, got {values}.")
+    return [0.0] * k if len(set(values)) == 1 else [math.log(p) for p in values]

@@ -1,0 +1,67 @@
+"""From device arrays to the NumPy arrays inside them, and back.
+
+Everything the stand-in computes goes through `run`: it lets no host array in, checks that a kernel
+would find its arrays on the current device, and turns what NumPy returns (scalars too) into device
+arrays, since CuPy never returns a scalar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from cupy._fake import devices
+from cupy._ndarray import ndarray
+
+
+def refuse(value: Any) -> TypeError:
+    return TypeError(f"Unsupported type {type(value)}")
+
+
+def lower(value: Any, seen: list[ndarray]) -> Any:
+    if isinstance(value, ndarray):
+        seen.append(value)
+        return value._host
+    if isinstance(value, np.ndarray) or getattr(value, "__module__", "").startswith("cupyx."):
+        raise refuse(value)
+    if type(value) in (list, tuple):
+        return type(value)(lower(v, seen) for v in value)
+    if type(value) is dict:
+        return {k: lower(v, seen) for k, v in value.items()}
+    return value
+
+
+def lift(value: Any, seen: list[ndarray]) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        for source in seen:
+            if value is source._host:
+                return source
+        array = np.asarray(value)
+        for source in seen:
+            if array.size and np.may_share_memory(array, source._host):
+                return ndarray._wrap(array, base=source)
+        return ndarray._wrap(array)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(lift(v, seen) for v in value))
+    if isinstance(value, list | tuple):
+        return type(value)(lift(v, seen) for v in value)
+    return value
+
+
+def run(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any] | None = None,
+    *,
+    launches: bool = True,
+) -> Any:
+    """Call a NumPy function on device arrays; `launches` is False for mere views."""
+    seen: list[ndarray] = []
+    lowered = lower(args, seen)
+    options = lower(kwargs or {}, seen)
+    if launches:
+        for array in seen:
+            devices.require_current(array._device_id)
+    with np.errstate(all="ignore"):  # a device has no floating-point warnings
+        return lift(function(*lowered, **options), seen)

@@ -1,0 +1,256 @@
+"""The manners of the stand-in's dense arrays, each of them one that the real CuPy has."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+cp = cupyx = cs = None  # set by the fixture `stand_in`
+
+
+def test_refuses_to_become_a_host_array():
+    x = cp.ones(3)
+    with pytest.raises(TypeError, match="Implicit conversion to a NumPy array is not allowed"):
+        np.asarray(x)
+
+
+@pytest.mark.parametrize("host", [np.ones(3), np.array(1.0)], ids=["1-d", "0-d"])
+def test_refuses_host_arrays(host):
+    x = cp.ones(3)
+    for mix in (
+        lambda: x + host,
+        lambda: host + x,
+        lambda: x == host,
+        lambda: np.add(x, host),
+        lambda: cp.where(x > 0, x, host),
+        lambda: cp.dot(x, host),
+    ):
+        with pytest.raises(TypeError, match=r"Unsupported type <class 'numpy.ndarray'>"):
+            mix()
+    with pytest.raises(TypeError):
+        cp.sum(host)
+    with pytest.raises(TypeError, match="Only cupy arrays can be concatenated"):
+        cp.concatenate([x, host])
+
+
+def test_scalars_and_numpy_functions_are_welcome():
+    x = cp.ones(3, dtype=cp.float32)
+    assert (x + 1).dtype == cp.float32
+    assert (x + np.float64(1)).dtype == cp.float64
+    assert (np.float64(2) > x).tolist() == [True, True, True]
+    assert np.isnan(float(cp.mean(x[:0])))  # and no warning
+    assert type(np.add(x, 1)) is type(np.sum(x)) is cp.ndarray
+    assert type(x).__module__ == "cupy" and type(x).__name__ == "ndarray"
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(x)
+
+
+def test_host_index_is_uploaded_and_wraps_around():
+    x = cp.arange(3)
+    with cp._fake.count_syncs() as seen:
+        taken = x[np.array([0, 4])]
+    assert seen.uploads == 1 and seen.syncs == 0
+    assert taken.tolist() == [0, 1]
+    with pytest.raises(ValueError, match=r"non-scalar numpy.ndarray cannot be used for fill"):
+        x[:] = np.arange(3)
+    x[cp.asarray([0, 1])] = np.array([7, 8])
+    assert x.tolist() == [7, 8, 2]
+
+
+def test_results_are_never_scalars():
+    x = cp.arange(6.0).reshape(2, 3)
+    for value in (x.sum(), x.max(), x[0, 1], cp.mean(x), cp.count_nonzero(x), cp.allclose(x, x)):
+        assert type(value) is cp.ndarray and value.shape == ()
+    assert isinstance(x.shape[0], int) and isinstance(cp.ndim(x), int)
+
+
+@pytest.mark.parametrize(
+    ("action", "syncs"),
+    [
+        (lambda x: x.get(), 1),
+        (lambda x: cp.asnumpy(x), 1),
+        (lambda x: float(x.sum()), 1),
+        (lambda x: int(x.sum()), 1),
+        (lambda x: bool(x.any()), 1),
+        (lambda x: x[0].item(), 1),
+        (lambda x: x.tolist(), 1),
+        (lambda x: repr(x), 1),
+        (lambda x: cp.nonzero(x), 1),
+        (lambda x: cp.where(x), 1),
+        (lambda x: cp.flatnonzero(x), 1),
+        (lambda x: cp.argwhere(x), 1),
+        (lambda x: cp.unique(x), 1),
+        (lambda x: x[x > 1], 1),
+        (lambda x: x.__setitem__(x > 1, 0), 1),
+        (lambda x: cp.compress(x > 1, x), 1),
+        (lambda x: cp.bincount(x), 2),
+        (lambda x: cp.repeat(x, x), 1),
+        (lambda x: cp.cuda.Device().synchronize(), 1),
+        (lambda x: cp.cuda.Stream.null.synchronize(), 1),
+        (lambda x: x.sum(axis=0) + x[1:].max(), 0),
+        (lambda x: x[cp.asarray(2)], 0),
+        (lambda x: cp.repeat(x, 2), 0),
+        (lambda x: cp.add.at(x, x, 1), 0),
+        (lambda x: cp.searchsorted(x, x), 0),
+        (lambda x: (x.shape, x.dtype, len(x), x.nbytes), 0),
+    ],
+)
+def test_synchronisations_are_counted(action, syncs):
+    x = cp.arange(4)
+    with cp._fake.count_syncs() as seen:
+        action(x)
+    assert seen.syncs == syncs, seen.reasons
+
+
+def test_uploads_are_counted_apart():
+    with cp._fake.count_syncs() as seen:
+        x = cp.asarray(np.ones(4))
+        cp.asarray(x)
+        cp.asarray(1.0)
+    assert (seen.uploads, seen.syncs, seen.uploaded_bytes) == (1, 0, 32)
+    pinned = cupyx.empty_pinned(4)
+    pinned[...] = 2
+    with cp._fake.count_syncs() as seen:
+        x.set(pinned)
+        x[:2].set(pinned[:2])
+    assert (seen.uploads, seen.pinned_uploads) == (0, 2)
+
+
+def test_devices():
+    assert cp.cuda.runtime.getDeviceCount() == 1
+    assert cp.cuda.runtime.getDeviceProperties(0)["name"] == b"Fake CUDA device"
+    with pytest.raises(cp.cuda.runtime.CUDARuntimeError, match="invalid device ordinal"):
+        cp.cuda.Device(1).use()
+    cp._fake.set_device_count(2)
+    with cp.cuda.Device(1):
+        y = cp.ones(3)
+        assert cp.cuda.Device() == cp.cuda.Device(1) == y.device
+    x = cp.ones(3)
+    assert x.device == cp.cuda.Device(0) != y.device
+    for mix in (lambda: x + y, lambda: y.sum(), lambda: x[y.view(cp.int64)]):
+        with pytest.raises(ValueError, match="different from the current device"):
+            mix()
+    assert y[1:].reshape(2, 1).T.device == y.device  # views start no kernel
+    assert cp.asarray(y).device == x.device
+    assert y.get().tolist() == [1, 1, 1]
+    cp._fake.set_device_count(0)
+    assert not cp.is_available()
+    with pytest.raises(cp.cuda.runtime.CUDARuntimeError, match="no CUDA-capable device"):
+        cp.zeros(1)
+
+
+def test_memory_limit():
+    pool = cp.get_default_memory_pool()
+    before = pool.used_bytes()
+    x = cp.zeros(1024)
+    assert pool.used_bytes() == before + 8192
+    pool.set_limit(before + 10_000)
+    assert pool.get_limit() == before + 10_000
+    view = x[:512]
+    with pytest.raises(cp.cuda.memory.OutOfMemoryError, match="limit set to"):
+        cp.asarray(np.zeros(1024))
+    del x, view
+    pool.free_all_blocks()
+    cp.zeros(1024)
+
+
+def test_streams_and_events_are_written_down_in_order():
+    stream, event = cp.cuda.Stream(non_blocking=True), cp.cuda.Event()
+    host = cupyx.zeros_pinned(3)
+    x = cp.zeros(3)
+    with stream:
+        assert cp.cuda.get_current_stream() == stream
+        x.set(host)
+        event.record()
+    cp.cuda.Stream.null.wait_event(event)
+    x.get()
+    event.synchronize()
+    names = [(a.what, a.stream) for a in cp._fake.actions]
+    own = str(stream)
+    assert names == [
+        ("upload", own),
+        ("record", own),
+        ("wait", "null"),
+        ("download", "null"),
+        ("synchronize", "null"),
+    ]
+
+
+def test_views_share_memory():
+    x = cp.zeros((2, 3))
+    x[0][1:] += 1
+    x.T[0, 1] = 5
+    x.ravel()[0] = 7
+    assert x.tolist() == [[7, 1, 1], [5, 0, 0]]
+    assert x.flags.c_contiguous and x.T.flags.f_contiguous and x.strides == (24, 8)
+    bits = cp.asarray([1.0], dtype=cp.float32).view(cp.uint32)
+    assert bits.tolist() == [0x3F800000]
+    out = cp.empty(3)
+    assert cp.sum(x, axis=0, out=out) is out and out.tolist() == [12, 1, 1]
+    y = x
+    y *= 2
+    assert y is x and float(x[0, 0]) == 14
+
+
+def test_pickle_goes_through_the_host():
+    x = cp.arange(3)
+    with cp._fake.count_syncs() as seen:
+        y = pickle.loads(pickle.dumps(x))
+    assert (seen.syncs, seen.uploads) == (1, 1) and y.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("bad", [["a"], [None], np.array(["a"], dtype=object)])
+def test_numbers_alone(bad):
+    with pytest.raises(ValueError, match="Unsupported dtype"):
+        cp.asarray(bad)
+
+
+def test_refusals_of_functions():
+    x = cp.asarray([3.0, 1.0, 2.0])
+    i = cp.asarray([0, 0, 1])
+    for error, call in (
+        (ValueError, lambda: cp.sort(x, kind="quicksort")),
+        (TypeError, lambda: cp.sum(x, where=x > 1)),
+        (TypeError, lambda: cp.sum(x, initial=0)),
+        (TypeError, lambda: cp.add(x, 1, where=x > 1)),
+        (TypeError, lambda: cp.sum([1, 2])),
+        (TypeError, lambda: cp.add([1.0], 2)),
+        (AttributeError, lambda: cp.lexsort((x, x))),
+        (NotImplementedError, lambda: cp.maximum.accumulate(x)),
+        (NotImplementedError, lambda: cp.maximum.reduce(x)),
+        (NotImplementedError, lambda: cp.maximum.reduceat(x, i)),
+        (NotImplementedError, lambda: cp.multiply.at(x, i, 2)),
+        (TypeError, lambda: cp.subtract.at(x, i, 1)),
+        (TypeError, lambda: cp.add.at(x.astype(cp.int8), i, 1)),
+        (NotImplementedError, lambda: cp.searchsorted(x, [1.0])),
+        (ValueError, lambda: cp.searchsorted(x[None], x)),
+        (TypeError, lambda: cp.repeat(x, np.array([1, 2, 3]))),
+        (TypeError, lambda: cp.isin(x, 1.0)),
+        (TypeError, lambda: cp.bincount(x)),
+        (ValueError, lambda: cp.nonzero(x[0])),
+        (ValueError, lambda: cp.array(np.ones(2), copy=False)),
+        (TypeError, lambda: range(3)[i[0]]),
+        (TypeError, lambda: cp.zeros(i[0])),
+        (TypeError, lambda: x[: i[2]]),
+        (TypeError, lambda: cp.from_dlpack(np.ones(2))),
+        (BufferError, lambda: np.from_dlpack(x)),
+        (NotImplementedError, lambda: cp.ones((2, 3)).T.sort()),
+    ):
+        with pytest.raises(error):
+            print(call())
+
+
+def test_what_works_instead():
+    x = cp.asarray([3.0, 1.0, 2.0])
+    i = cp.asarray([0, 0, 1])
+    cp.add.at(x, i, 1)
+    assert x.tolist() == [5, 2, 2]
+    cp.maximum.at(x, i, cp.asarray([1.0, 9.0, 4.0]))
+    assert x.tolist() == [9, 4, 2]
+    assert cp.lexsort(cp.stack([x, i])).tolist() == [1, 0, 2]
+    assert cp.add.reduceat(x, cp.asarray([0, 2])).tolist() == [13, 2]
+    assert cp.add.reduce(x).shape == ()
+    assert cp.from_dlpack(x).tolist() == x.tolist()
+    assert np.from_dlpack(x, device="cpu", copy=True).tolist() == x.tolist()

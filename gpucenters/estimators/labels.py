@@ -76,11 +76,12 @@ def encode_against(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
 def decode(codes: Array, classes: np.ndarray, place: Place) -> Array:
     """Labels of class codes, at ``place`` if they are numbers; strings only live in NumPy."""
     if classes.dtype.kind in "iufb" and classes.dtype.itemsize <= 8:
-        try:
-            table = place.asarray(classes)
-        except (TypeError, ValueError):  # a type that this library does not have
-            return classes[to_numpy(codes)]
-        return place.xp.take(table, place.move(codes))
+        with place.current():
+            try:
+                table = place.asarray(classes)
+            except (TypeError, ValueError):  # a type that this library does not have
+                return classes[to_numpy(codes)]
+            return place.xp.take(table, place.move(codes))
     return classes[to_numpy(codes)]
 
 

@@ -1,0 +1,38 @@
+"""The demo, as a newcomer runs it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+
+def _run(*arguments: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "gpucenters", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_demo_prints_both_data_sets() -> None:
+    done = _run("demo", "--device", "cpu")
+    assert done.returncode == 0, done.stderr
+    for text in ("Breast cancer", "worst concave points", "200,000 documents x 100,000 words"):
+        assert text in done.stdout
+    assert "Traceback" not in done.stderr
+
+
+def test_demo_on_an_unknown_device_says_so() -> None:
+    done = _run("demo", "--device", "abacus")
+    assert done.returncode == 1
+    assert "unknown device 'abacus'" in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [("--version",), ("--help",)])
+def test_help(arguments: tuple[str, ...]) -> None:
+    done = _run(*arguments)
+    assert done.returncode == 0
+    assert "gpucenters" in done.stdout

@@ -1,0 +1,208 @@
+"""Devices: found lazily, named, explained where they cannot be used, and moved to explicitly."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import BACKENDS, HERE, cupy
+
+from gpucenters import (
+    DeviceUnavailableError,
+    L1CenterClassifier,
+    L2CenterClassifier,
+    devices,
+)
+from gpucenters.arrays.budget import resolve_budget
+from gpucenters.arrays.devices import HOST, place_of, resolve_place
+
+fake = getattr(cupy, "_fake", None)
+MODELS = [L2CenterClassifier(k=2), L1CenterClassifier(k=2), L2CenterClassifier(k=2, scale="std")]
+
+X = np.random.default_rng(0).poisson(1.0, (30, 5)).astype(np.float64)
+y = np.arange(30) % 3
+
+
+def _python(code: str, **environment: str) -> str:
+    """Run code in a fresh interpreter without the stand-in; its output."""
+    clean = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | environment
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=clean, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_work_on_host_data_never_imports_cupy() -> None:
+    # With the stand-in on the path, so that an import would succeed.
+    code = """
+import sys
+import numpy as np, scipy.sparse
+import gpucenters
+X = np.eye(4); y = [0, 1, 0, 1]
+for container in (X, scipy.sparse.csr_array(X)):
+    for kind in (gpucenters.L2CenterClassifier, gpucenters.L1CenterClassifier):
+        model = kind(k=1, scale="std", device="cpu").fit(container, y)
+        model.predict(container), model.transform(container), model.score(container, y)
+assert not [name for name in sys.modules if name.startswith("cupy")]
+"""
+    _python(code, PYTHONPATH=str(HERE / "fake_cupy"))
+
+
+def test_cuda_without_cupy_names_the_extra() -> None:
+    code = """
+import importlib.util
+if importlib.util.find_spec("cupy") is not None:
+    raise SystemExit(print("has cupy"))
+import gpucenters
+cpu, cuda = gpucenters.devices()
+assert cpu.usable and not cuda.usable
+try:
+    gpucenters.L2CenterClassifier(device="cuda").fit([[0.0], [1.0]], [0, 1])
+except gpucenters.DeviceUnavailableError as error:
+    print(error)
+model = gpucenters.L2CenterClassifier(device="auto").fit([[0.0], [1.0]], [0, 1])
+assert str(model._fitted.place) == "numpy"
+"""
+    said = _python(code)
+    if "has cupy" in said:
+        pytest.skip("CuPy is installed in this environment")
+    assert "CuPy is not installed" in said
+    assert "gpucenters[cuda13]" in said
+
+
+@pytest.mark.skipif(fake is None, reason="a real device does not come and go")
+def test_cupy_without_a_device_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    from gpucenters.arrays import cuda
+
+    monkeypatch.setattr(cupy, "is_available", lambda: False)
+    cuda.probe.cache_clear()
+    try:
+        with pytest.raises(DeviceUnavailableError, match="no NVIDIA driver or no CUDA device"):
+            resolve_place("cuda", X)
+        assert resolve_place("auto", X) == HOST
+        assert [d.usable for d in devices()] == [True, False]
+    finally:
+        monkeypatch.undo()
+        cuda.probe.cache_clear()
+
+
+def test_devices_lists_what_is_usable() -> None:
+    found = devices()
+    assert [d.name for d in found[:2]] == ["cpu", "cuda:0"]
+    assert all(d.usable for d in found)
+    assert "cuda:0" in str(found[1])
+
+
+def test_a_device_that_is_not_there() -> None:
+    with pytest.raises(DeviceUnavailableError, match=r"'cuda:99' does not exist"):
+        resolve_place("cuda:99", X)
+
+
+@pytest.mark.parametrize("name", ["gpu", "CUDA", "cuda:", "cuda:-1", "", 0])
+def test_an_unknown_device(name: Any) -> None:
+    with pytest.raises(ValueError, match="unknown device"):
+        L2CenterClassifier(device=name).fit(X, y)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize("device", ["cuda", "cpu"])
+def test_a_device_moves_the_work_and_outputs_come_back_beside_X(device: str, model: Any) -> None:
+    expected = type(model)(**model.get_params()).fit(X, y)
+    moved = type(model)(**model.get_params()).set_params(device=device)
+    for name in ("numpy", "cupy"):
+        backend = BACKENDS[name]
+        for container in backend.containers(X):
+            moved.fit(container, y)
+            there = BACKENDS["cupy" if device == "cuda" else "numpy"]
+            there.check(moved.scores_)
+            there.check(moved.centers_)
+            np.testing.assert_array_equal(moved.support_, expected.support_)
+            backend.check(moved.predict(container))
+            np.testing.assert_array_equal(
+                backend.host(moved.predict(container)), expected.predict(X)
+            )
+            np.testing.assert_allclose(
+                backend.host(moved.decision_function(container)),
+                expected.decision_function(X),
+                rtol=1e-12,
+                atol=1e-12,
+            )
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_to_moves_a_fitted_model_and_back(model: Any, backend: Any) -> None:
+    there = backend.array(X)
+    fitted = type(model)(**model.get_params()).fit(there, y)
+    on_cuda = fitted.to("cuda")
+    assert on_cuda.device == "cuda"
+    assert fitted.device is None
+    BACKENDS["cupy"].check(on_cuda.scores_)
+    back = on_cuda.to("cpu")
+    BACKENDS["numpy"].check(back.scores_)
+    for copy, container in ((on_cuda, BACKENDS["cupy"].array(X)), (back, X), (on_cuda, X)):
+        np.testing.assert_array_equal(np.asarray(copy.support_), fitted.support_)
+        codes = copy.predict(container)
+        codes = codes.get() if hasattr(codes, "get") else codes
+        np.testing.assert_array_equal(codes, backend.host(fitted.predict(there)))
+    if isinstance(model, L2CenterClassifier):
+        # The moments move along, so that a stream can go on elsewhere.
+        twice = back.partial_fit(X, y)
+        np.testing.assert_allclose(twice.centers_, type(model)(k=2).fit(X, y).centers_)
+
+
+def test_another_namespace_at_predict_is_an_error_that_names_the_way(backend: Any) -> None:
+    model = L2CenterClassifier().fit(backend.array(X), y)
+    for name, other in BACKENDS.items():
+        if name != backend.name:
+            for method in ("predict", "decision_function", "transform", "predict_proba"):
+                with pytest.raises(ValueError, match=r"must use the same namespace.*to\(device\)"):
+                    getattr(model, method)(other.array(X))
+
+
+def test_models_of_every_namespace_can_be_pickled(backend: Any) -> None:
+    model = L2CenterClassifier(k=2, scale="std").fit(backend.array(X), y)
+    copy = pickle.loads(pickle.dumps(model))
+    backend.check(copy.scores_)
+    np.testing.assert_array_equal(
+        backend.host(copy.predict(backend.array(X))), backend.host(model.predict(backend.array(X)))
+    )
+
+
+@pytest.mark.skipif(fake is None, reason="sets the number of devices")
+def test_a_second_device() -> None:
+    fake.set_device_count(2)
+    try:
+        model = L2CenterClassifier(k=2, device="cuda:1").fit(X, y)
+        assert model.scores_.device.id == 1
+        assert place_of(model.predict(X)) == HOST
+        with cupy.cuda.Device(1):
+            there = cupy.asarray(X)
+        np.testing.assert_array_equal(model.predict(there).get(), model.predict(X))
+        assert L1CenterClassifier(k=2).fit(there, y).centers_.device.id == 1
+        assert model.to("cuda:0").scores_.device.id == 0
+    finally:
+        fake.set_device_count(1)
+
+
+@pytest.mark.parametrize(
+    ("budget", "expected"), [("2GB", 2 * 10**9), ("1.5 GiB", 3 * 2**29), (100, 100), ("7", 7)]
+)
+def test_budget_sizes(budget: Any, expected: int) -> None:
+    assert resolve_budget(budget, HOST) == expected
+
+
+@pytest.mark.parametrize("place", [HOST, place_of(cupy.zeros(1))], ids=str)
+def test_default_budget_is_a_share_of_what_is_free(place: Any) -> None:
+    assert 2**20 < resolve_budget(None, place) < 2**50
+
+
+@pytest.mark.parametrize("budget", [0, -1, True, 1.5, "much", "0MB", "-2GB", "2 parsecs", ""])
+def test_bad_budgets(budget: Any) -> None:
+    with pytest.raises(ValueError, match="memory_budget"):
+        resolve_budget(budget, HOST)

@@ -1,0 +1,52 @@
+"""Nothing of size n x m is ever made from sparse data."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from gpucenters import L1CenterClassifier, L2CenterClassifier
+
+N, M, PER_ROW = 200_000, 100_000, 12
+
+
+@pytest.fixture(scope="module")
+def text() -> tuple[scipy.sparse.csr_array, np.ndarray]:
+    rng = np.random.default_rng(0)
+    indices = rng.integers(0, M, (N, PER_ROW), dtype=np.int32)
+    indptr = np.arange(0, N * PER_ROW + 1, PER_ROW, dtype=np.int32)
+    X = scipy.sparse.csr_array(
+        (np.ones(N * PER_ROW, dtype=np.float32), indices.ravel(), indptr), shape=(N, M)
+    )
+    X.sum_duplicates()
+    return X, rng.integers(0, 2, N)
+
+
+def _peak(work: object) -> float:
+    """Megabytes that NumPy and Python allocate at most while ``work`` runs."""
+    tracemalloc.start()
+    try:
+        work()  # type: ignore[operator]
+        return tracemalloc.get_traced_memory()[1] / 1e6
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc"])
+@pytest.mark.parametrize("scale", [None, "std", "pooled"])
+@pytest.mark.parametrize("kind", [L2CenterClassifier, L1CenterClassifier])
+def test_fit_and_predict_on_sparse_data_need_little_memory(
+    kind: type, scale: str | None, layout: str, text: tuple[scipy.sparse.csr_array, np.ndarray]
+) -> None:
+    X, y = text
+    X = X.asformat(layout)
+    model = kind(k=1, scale=scale)
+    assert _peak(lambda: model.fit(X, y)) < 100
+    assert _peak(lambda: model.predict(X)) < 100
+
+
+def test_the_measure_would_see_a_dense_matrix() -> None:
+    assert _peak(lambda: np.zeros((N, 100))) > 100

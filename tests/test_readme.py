@@ -1,0 +1,28 @@
+"""The README's examples run, and print what their comments say."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+
+import pytest
+from conftest import HERE
+
+README = HERE.parent / "README.md"
+BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
+def test_example(block: str) -> None:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(block, "README.md", "exec"), {})
+    # Each print whose comment is a value printed that value (numbers cut to two decimals).
+    said = re.sub(r"(\d\.\d\d)\d+", r"\1", printed.getvalue()).splitlines()
+    for promise in re.findall(r"print\(.*\)\s+# ([\[\d].*)$", block, re.MULTILINE):
+        assert promise in said
+
+
+def test_there_are_examples() -> None:
+    assert len(BLOCKS) >= 3

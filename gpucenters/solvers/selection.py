@@ -109,7 +109,7 @@ def select(gain: Array, k: Any = "all") -> Selection:
     gain = getattr(gain, "gain", gain)
     xp = array_namespace(gain)
     count = resolve_k(k, gain.shape[0])
-    if not (isinstance(k, str) or count == 1):
+    if not isinstance(k, str):
         positive = int(to_float(xp.sum(xp.astype(gain > 0, xp.int64))))
         if positive < count:
             warnings.warn(

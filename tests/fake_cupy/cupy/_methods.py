@@ -93,7 +93,9 @@ class Methods:
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
         if len(shape) == 1:
             (shape,) = shape
-        return self._run(np.reshape, shape, order=order, copy=copy, launches=False)
+        # NumPy's own `copy` came with 2.1.
+        options = {} if copy is None else {"copy": copy}
+        return self._run(np.reshape, shape, order=order, launches=False, **options)
 
     def ravel(self, order: str = "C") -> Any:
         return self._run(np.ravel, order=order, launches=False)

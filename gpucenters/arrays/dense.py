@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from . import errors
 from .devices import Place, place_of
 from .grid import chunk_size, dense_grid, ranges
@@ -14,6 +16,7 @@ from .namespace import array_namespace, to_numpy
 from .ordering import SortedColumns, sort_columns
 from .threads import run
 from .typing import Array
+from .work import SortingPlan, Work
 
 _SORT_COLUMNS = 64  # at least: fewer make the search's steps too small
 
@@ -51,6 +54,12 @@ class DenseBlock:
             part = xp.astype(part, xp.float64)
         return self.place.move(part)
 
+    @property
+    def strips(self) -> int:
+        """How many strips of rows `row_chunks` gives."""
+        n, m = self.shape
+        return -(-n // dense_grid(n, m, self.place)[0])
+
     def row_chunks(self, groups: Groups) -> Iterator[RowChunk]:
         """The fixed grid of chunks, a strip of rows at a time."""
         n, m = self.shape
@@ -70,13 +79,25 @@ class DenseBlock:
         """Zeros, (m,): every column of a dense block is sorted, and has its loss from there."""
         return self.place.zeros(self.shape[1])
 
-    def sorting_tasks(
-        self, groups: Groups, budget: int
-    ) -> Iterator[Callable[[], tuple[slice, SortedColumns]]]:
-        """Tasks that each sort some columns within each class, as wide as ``budget`` allows.
+    def sorting_plans(self, groups: Groups, work: Work) -> Iterator[SortingPlan]:
+        """Plans to sort each column within each class; more than one where X is read in passes.
 
-        Rows of weight zero are left out: they never count, not as the next value either.
+        Rows of weight zero are left out: they never count, not as the next value either. A memory
+        map in C order is read a strip of columns at a time, as wide as the budget allows.
         """
+        n, m = self.shape
+        if isinstance(self.array, np.memmap) and self.array.flags.c_contiguous and m > 1:
+            width = max(1, min(m, work.budget // (2 * n * self.array.itemsize)))
+            work = Work(max(1, work.budget // 2), work.verbose)
+            for left, right in work.progress(
+                ranges(m, width), -(-m // width), f"{-(-m // width)} passes over X"
+            ):
+                strip = DenseBlock(np.array(self.array[:, left:right]), self.place)
+                yield strip._sorting_plan(groups, work, left)
+            return
+        yield self._sorting_plan(groups, work, 0)
+
+    def _sorting_plan(self, groups: Groups, work: Work, first: int) -> SortingPlan:
         n, m = self.shape
         rows = groups.positive_by_class()
         weights = None
@@ -85,15 +106,16 @@ class DenseBlock:
             if all(bool((w == 1).all()) for w in weights):
                 weights = None
         index = [self.place.asarray(r) for r in rows]
+
+        def sort(left: int, right: int) -> tuple[slice, SortedColumns]:
+            chunk = self.chunk((0, n), (left, right))
+            lists = sort_columns(chunk, index, weights, groups, self.place)
+            return slice(first + left, first + right), lists
+
         # A sort, its input, and the temporaries of the search.
-        width = max(1, min(m, budget // (48 * n), _SORT_COLUMNS + chunk_size(self.place) * 4 // n))
-        for left, right in ranges(m, width):
-
-            def task(left: int = left, right: int = right) -> tuple[slice, SortedColumns]:
-                chunk = self.chunk((0, n), (left, right))
-                return slice(left, right), sort_columns(chunk, index, weights, groups, self.place)
-
-            yield task
+        fit = work.budget // (48 * n)
+        width = max(1, min(m, fit, _SORT_COLUMNS + 4 * chunk_size(self.place) // n))
+        return SortingPlan(list(ranges(m, width)), sort)
 
     def linear_scores(self, columns: Array, shift: Array, coef: Array) -> Array:
         """``(X[:, columns] - shift) @ coef``: shape (n, q), float64."""

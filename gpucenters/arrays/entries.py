@@ -21,7 +21,7 @@ class Entries:
         Their columns (CSR) or rows (CSC).
     values : array of shape (e,)
         In the type they are stored in.
-    offsets : array of int64 of shape (r + 1,)
+    offsets : array of integers of shape (r + 1,)
         Where the entries of each of the rows (columns) begin, from 0 to e.
     first, last : int
         The rows (columns) that they lie in.
@@ -52,14 +52,6 @@ class Entries:
     def columns(self) -> Array:
         """The column number of each entry."""
         return self.minor if self.by_row else self._numbers()
-
-    def sums_by_class(self, values: Array, codes: Array, n_classes: int) -> Array:
-        """Sums over the entries of each class; ``codes`` over all rows."""
-        xp = self.place.xp
-        if self.by_row:
-            here = codes[self.first : self.last]
-            return family.sums_by_class(values, here, self.offsets, n_classes, xp)
-        return xp.bincount(self.of_row(codes), weights=values, minlength=n_classes)
 
     def _of_minor(self, per_minor: Array) -> Array:
         return self.place.xp.take(per_minor, self.minor)

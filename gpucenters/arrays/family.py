@@ -9,14 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from . import host
 from .namespace import is_numpy
 from .typing import Array, Namespace
-
-try:
-    # y += A @ x in place, in C and without the GIL: nothing public does that.
-    from scipy.sparse._sparsetools import csc_matvec
-except ImportError:  # not promised by SciPy: then half as fast
-    csc_matvec = None
 
 
 def scatter_add(target: Array, index: Array, values: Array, xp: Namespace) -> None:
@@ -27,13 +22,10 @@ def scatter_add(target: Array, index: Array, values: Array, xp: Namespace) -> No
     target : array of shape (m,), float64 or int64, contiguous
     index : array of int32 or int64 of shape (n,)
         Not checked: whoever made it knows that it lies in 0..m-1.
-    values : array of shape (n,), of the target's type, or a number
+    values : array of shape (n,), of the target's type
     """
-    if csc_matvec is not None and is_numpy(xp) and getattr(values, "dtype", None) == target.dtype:
-        # A matrix of one column whose entries are the values, times the number one.
-        ends = np.asarray([0, index.shape[0]], dtype=index.dtype)
-        one = np.ones(1, dtype=target.dtype)
-        csc_matvec(target.shape[0], 1, ends, index, values, one, target)
+    if is_numpy(xp) and host.AVAILABLE:
+        host.scatter_add(target, index, values)
         return
     xp.add.at(target, index, values)
 
@@ -59,36 +51,46 @@ def spread(per_row: Array, offsets: Array, count: int, xp: Namespace) -> Array:
     Parameters
     ----------
     per_row : array of shape (r,)
-    offsets : array of int64 of shape (r + 1,)
+    offsets : array of integers of shape (r + 1,)
         Where the entries of the rows begin, from 0 to ``count``.
     count : int
         The number of entries.
     """
     if is_numpy(xp):
-        return np.repeat(per_row, offsets[1:] - offsets[:-1])
+        if not host.AVAILABLE:
+            return np.repeat(per_row, offsets[1:] - offsets[:-1])
+        out = np.empty(count, dtype=per_row.dtype)
+        host.spread(per_row, offsets, out)
+        return out
     # CuPy's repeat would bring the counts to the host: mark where rows begin, and sum up.
     marks = xp.zeros(count + 1, dtype=xp.int64)
     xp.add.at(marks, offsets[1:-1], 1)
     return xp.take(per_row, xp.cumsum(marks[:-1]))
 
 
-def sums_by_class(
-    values: Array, codes: Array, offsets: Array, n_classes: int, xp: Namespace
-) -> Array:
-    """Sums of the entries of all rows of each class, of shape (n_classes,); ``codes`` by row."""
-    if is_numpy(xp):
-        filled = offsets[1:] > offsets[:-1]  # reduceat knows no empty rows
-        if not filled.any():
-            return np.zeros(n_classes)
-        rows = np.add.reduceat(values, offsets[:-1][filled])
-        return np.bincount(codes[filled], weights=rows, minlength=n_classes)
-    code = spread(codes, offsets, values.shape[0], xp)
-    return xp.bincount(code, weights=values, minlength=n_classes)
-
-
 def segment_sort(
     values: Array, segment: Array, xp: Namespace, weights: Array | None = None
 ) -> tuple[Array, Array | None]:
-    """Values sorted within their segments, the segments one after the other (and weights along)."""
-    order = xp.lexsort(xp.stack([values, segment.astype(xp.float64)]))
-    return values[order], None if weights is None else weights[order]
+    """Values sorted within their segments, the segments one after the other (and weights along).
+
+    Parameters
+    ----------
+    values : array of shape (n,), float32 or float64, without NaN and negative zero
+    segment : array of int64 of shape (n,), not negative and below 2**31
+    xp : namespace
+    weights : array of shape (n,), optional
+    """
+    if values.dtype != xp.float32:
+        order = xp.lexsort(xp.stack([values, segment.astype(xp.float64)]))
+        return values[order], None if weights is None else weights[order]
+    # One sort of one number each: the segment above, and below it the bits of the value, turned so
+    # that they sort as the values do (negative numbers all over, others at the sign).
+    sign = xp.asarray(-(2**31), dtype=xp.int32)
+    bits = values.view(xp.int32)
+    bits = xp.where(bits < 0, ~bits, bits ^ sign).view(xp.uint32)
+    key = (segment.astype(xp.uint64) << xp.asarray(32, dtype=xp.uint64)) | bits.astype(xp.uint64)
+    if weights is not None:
+        order = xp.argsort(key)
+        return values[order], weights[order]
+    bits = xp.sort(key).astype(xp.uint32).view(xp.int32)
+    return xp.where(bits < 0, bits ^ sign, ~bits).view(xp.float32), None

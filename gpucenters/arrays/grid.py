@@ -17,9 +17,11 @@ from .namespace import is_cupy
 
 # Elements a chunk: a few megabytes, so that casting, sums and squares share one read of memory on
 # a CPU; a GPU wants launches that are large against their overhead.
-_CPU_CHUNK = 2**18
+_CPU_CHUNK = 2**17
 _CUDA_CHUNK = 2**25
-_ROWS = 2048  # rows of a dense CPU chunk, enough to make merging K rows of moments cheap
+_ROWS = 2048  # rows of a dense CPU chunk at most,
+_FEW_ROWS = 64  # and at least: enough to make merging K rows of moments cheap
+_STRIP = 2**23  # elements in a strip of rows
 
 
 def chunk_size(place: Place) -> int:
@@ -36,7 +38,9 @@ def ranges(n: int, step: int) -> Iterator[tuple[int, int]]:
 def dense_grid(n: int, m: int, place: Place) -> tuple[int, int]:
     """Rows and columns of one chunk of a dense n x m array."""
     size = chunk_size(place)
-    rows = min(n, _ROWS * (size // _CPU_CHUNK))
+    # A strip of rows should stay in a cache of pages while its columns are read in turn.
+    strip = min(_ROWS, max(_FEW_ROWS, _STRIP // m)) * (size // _CPU_CHUNK)
+    rows = min(n, strip)
     return rows, max(1, min(m, size // rows))
 
 

@@ -35,7 +35,7 @@ def sort_segments(
     xp, k, b = place.xp, groups.n_classes, int(offsets.shape[0]) - 1
     column = family.spread(xp.arange(b, dtype=xp.int64), offsets, values.shape[0], xp)
     code = xp.astype(xp.take(groups.device_codes, rows), xp.int64)
-    x = xp.astype(values, xp.float64)
+    x = values if values.dtype == xp.float32 else xp.astype(values, xp.float64)
     counts = xp.int64 if groups.whole else xp.float64
     keep = x != 0
     weight = None
@@ -45,8 +45,8 @@ def sort_segments(
     # The weight that is stored, of each class and column.
     held = place.zeros(k * b, counts)
     segment = code * b + column
-    ones = xp.ones_like(x) if weight is None else weight
-    family.scatter_add(held, segment[keep], xp.astype(ones[keep], counts), xp)
+    share = xp.ones_like(segment) if weight is None else weight
+    family.scatter_add(held, segment[keep], xp.astype(share[keep], counts), xp)
     held = xp.reshape(held, (k, b))
     total = place.asarray(groups.weight)[:, None]
     unsettled = xp.any(2 * held >= (1 - 1e-9) * total, axis=0)

@@ -5,78 +5,29 @@ Nothing here makes an array of size n x m: sums run over the stored values, chun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import islice
-from typing import Any
 
 import numpy as np
 
-from . import errors, family
-from .devices import Place
+from . import errors, family, host, sums
+from .compressed import Compressed
 from .entries import Entries
-from .grid import chunk_size, entry_ranges, lanes, ranges, row_ranges
+from .grid import chunk_size, row_ranges
 from .groups import Groups
-from .namespace import array_namespace, sparse_module, to_numpy
+from .namespace import array_namespace, sparse_module
 from .ordering import SortedColumns
 from .segments import sort_segments
-from .threads import run, thread_count
+from .threads import run
 from .typing import Array
+from .work import SortingPlan, Work
 
-_INT32 = 2**31
+_SORT_ENTRIES = 2**21  # entries in one range of columns: enough for each step of the search
 
 
 @dataclass(frozen=True)
-class SparseBlock:
-    """A compressed sparse n x m matrix without duplicates, worked on at ``place``.
-
-    Attributes
-    ----------
-    data, indices, indptr : arrays of one dimension, anywhere
-        As SciPy has them; never changed. Sorted within each row (or column), no duplicates.
-    shape : tuple of int
-        (n, m).
-    by_row : bool
-        True for CSR, False for CSC.
-    place : Place
-        Where the work is done.
-    """
-
-    data: Array
-    indices: Array
-    indptr: Array
-    shape: tuple[int, int]
-    by_row: bool
-    place: Place
-
-    @cached_property
-    def host_indptr(self) -> np.ndarray:
-        """The indptr as NumPy."""
-        return to_numpy(self.indptr)
-
-    def entries(self, start: int = 0, stop: int | None = None) -> Iterator[Entries]:
-        """The stored entries start..stop in the stored order, chunk by chunk."""
-        stop = int(self.host_indptr[-1]) if stop is None else stop
-        size = chunk_size(self.place)
-        for left, right, first, last in entry_ranges(self.host_indptr, start, stop, size):
-            yield self._entries(left, right, first, last)
-
-    def row_entries(self) -> Iterator[Entries]:
-        """All stored entries, cut between rows (columns) only, a chunk or a row at a time."""
-        for first, last in row_ranges(self.host_indptr, chunk_size(self.place)):
-            left, right = int(self.host_indptr[first]), int(self.host_indptr[last])
-            yield self._entries(left, right, first, last)
-
-    def _entries(self, left: int, right: int, first: int, last: int) -> Entries:
-        xp, move = self.place.xp, self.place.move
-        offsets = xp.astype(move(self.indptr[first : last + 1]), xp.int64) - left
-        # (A cut row begins before the run or ends behind it.)
-        offsets[0], offsets[-1] = 0, right - left
-        minor, values = move(self.indices[left:right]), move(self.data[left:right])
-        return Entries(self.place, minor, values, offsets, first, last, self.by_row)
-
-    # --- sums ----------------------------------------------------------------------------------
+class SparseBlock(Compressed):
+    """A compressed sparse n x m matrix without duplicates, worked on at ``place``."""
 
     def add_class_sums(
         self,
@@ -84,13 +35,9 @@ class SparseBlock:
         total: Array,
         square: Array | None,
         energy: Array | None,
-        budget: int,
+        work: Work,
     ) -> None:
         """Add sums of each class and feature, in place.
-
-        The entries are cut into lanes, by their number alone. The first lane adds to the given
-        accumulators, each other one to its own, merged in order: the same bits whether the lanes
-        run one after the other or side by side.
 
         Parameters
         ----------
@@ -101,199 +48,30 @@ class SparseBlock:
             Sums of the squares of x.
         energy : array of shape (K,), float64, or None
             Sums of the squares of x over all features.
-        budget : int
-            Bytes that the accumulators of further lanes may take.
+        work : Work
+            Its budget is what further accumulators may take.
         """
-        targets = [a for a in (total, square, energy) if a is not None]
-        cuts = lanes(self.host_indptr, total.shape[0] * total.shape[1], self.place)
-        size = sum(a.nbytes for a in targets) if len(cuts) > 1 else 1
-        width = max(1, min(thread_count(self.place), 1 + budget // size))
-        xp = self.place.xp
-        kind = xp.int32 if total.shape[0] * total.shape[1] < _INT32 else xp.int64
-        base = xp.astype(groups.device_codes, kind) * self.shape[1]
+        sums.add_class_sums(self, groups, total, square, energy, work)
 
-        def add_lane(job: tuple[tuple[int, int], list[Array | None]]) -> list[Array | None]:
-            (start, stop), into = job
-            self._add_entries(start, stop, groups, base, into)
-            return into
-
-        def jobs() -> Iterator[tuple[tuple[int, int], list[Array | None]]]:
-            waiting = iter(cuts)
-            yield next(waiting), [total, square, energy]
-            for cut in waiting:
-                yield (
-                    cut,
-                    [None if a is None else xp.zeros_like(a) for a in (total, square, energy)],
-                )
-
-        coming = jobs()
-        while wave := list(islice(coming, width)):
-            for sums in run(add_lane, wave, self.place, width):
-                for target, part in zip((total, square, energy), sums, strict=True):
-                    if target is not None and target is not part:
-                        self._merge(target, part)
-
-    def _add_entries(
-        self, start: int, stop: int, groups: Groups, base: Array, into: list[Array | None]
-    ) -> None:
-        xp = self.place.xp
-        total, square, energy = (None if a is None else xp.reshape(a, (-1,)) for a in into)
-        weights = groups.device_weights
-        for entries in self.entries(start, stop):
-            key = entries.of_row(base) + xp.astype(entries.columns(), base.dtype, copy=False)
-            x = xp.astype(entries.values, xp.float64, copy=False)
-            sx = x if weights is None else x * entries.of_row(weights)
-            family.scatter_add(total, key, sx, xp)
-            if square is None and energy is None:
-                continue
-            sx = sx * x
-            if square is not None:
-                family.scatter_add(square, key, sx, xp)
-            if energy is not None:
-                energy += entries.sums_by_class(sx, groups.device_codes, groups.n_classes)
-
-    def _merge(self, target: Array, part: Array) -> None:
-        """``target += part``, by slices on all threads."""
-        xp = self.place.xp
-        target, part = xp.reshape(target, (-1,)), xp.reshape(part, (-1,))
-
-        def add(cut: tuple[int, int]) -> None:
-            target[cut[0] : cut[1]] += part[cut[0] : cut[1]]
-
-        for _ in run(add, ranges(target.shape[0], 2**22), self.place):
-            pass
+    def centred_moments(self, columns: Array, groups: Groups) -> tuple[Array, Array]:
+        """Sums and second moments about the mean of each class in some columns: two (K, d)."""
+        return sums.centred_moments(self, columns, groups)
 
     def loss_at_zero(self, groups: Groups) -> Array:
         """The l1 loss of centers at zero, (m,): sums of weight / W_c times abs(x).
 
         Reads every value, so a value that is not finite shows in it.
         """
-        xp = self.place.xp
-        share = 1.0 / np.asarray(groups.weight)[groups.codes]
-        share = self.place.asarray(share if groups.weights is None else share * groups.weights)
+        return sums.absolute_sums(self, groups)
 
-        def add_lane(cut: tuple[int, int]) -> Array:
-            sums = self.place.zeros(self.shape[1])
-            for entries in self.entries(*cut):
-                terms = xp.abs(xp.astype(entries.values, xp.float64)) * entries.of_row(share)
-                family.scatter_add(sums, entries.columns(), terms, xp)
-            return sums
+    def sorting_plans(self, groups: Groups, work: Work) -> Iterator[SortingPlan]:
+        """A plan to sort the columns, without those whose medians are zero beyond doubt.
 
-        return self._sum_lanes(add_lane)
-
-    def stored_per_column(self) -> Array:
-        """How many entries each column stores: int64, shape (m,)."""
-        xp = self.place.xp
-        if not self.by_row:
-            indptr = xp.astype(self.place.move(self.indptr), xp.int64)
-            return indptr[1:] - indptr[:-1]
-
-        def count_lane(cut: tuple[int, int]) -> Array:
-            counts = self.place.zeros(self.shape[1], xp.int64)
-            for start, stop in ranges(cut[1] - cut[0], chunk_size(self.place)):
-                indices = self.place.move(self.indices[cut[0] + start : cut[0] + stop])
-                family.scatter_add(counts, indices, xp.ones(stop - start, dtype=xp.int64), xp)
-            return counts
-
-        return self._sum_lanes(count_lane)
-
-    def _sum_lanes(self, lane: Callable[[tuple[int, int]], Array]) -> Array:
-        sums = None
-        for part in run(lane, lanes(self.host_indptr, self.shape[1], self.place), self.place):
-            if sums is None:
-                sums = part
-            else:
-                self._merge(sums, part)
-        assert sums is not None
-        return sums
-
-    # --- columns -------------------------------------------------------------------------------
-
-    def touched_columns(self) -> Array | None:
-        """The columns with stored entries, ascending; None where they are not few."""
-        if not self.by_row or 8 * int(self.host_indptr[-1]) > self.shape[1]:
-            return None
-        return self.place.xp.unique_values(self.place.move(self.indices))
-
-    def centred_moments(self, columns: Array, groups: Groups) -> tuple[Array, Array]:
-        """Sums and second moments about the mean of each class in some columns: two (K, d) arrays.
-
-        Two passes over the stored entries. Implicit zeros exist in a column of a class only if
-        fewer rows of positive weight are stored than exist: a count, which is exact.
+        More than half of a class' weight at zero makes its median zero, and counting settles nearly
+        every column of text. Columns that store too little for anything else are settled by one
+        count; those left are put in column order and counted by class; the rest is sorted.
         """
-        xp, place = self.place.xp, self.place
-        k, d = groups.n_classes, int(columns.shape[0])
-        lookup = self._lookup(columns)
-        total, held, spread, error = (place.zeros(k * d) for _ in range(4))
-        stored = place.zeros(k * d, xp.int64)
-
-        def parts() -> Iterator[tuple[Array, Array, Array]]:
-            for entries in self.entries():
-                position = entries.of_column(lookup)
-                keep = position >= 0
-                code = xp.astype(entries.of_row(groups.device_codes)[keep], xp.int64)
-                x = xp.astype(entries.values[keep], xp.float64)
-                weights = groups.device_weights
-                s = xp.ones_like(x) if weights is None else entries.of_row(weights)[keep]
-                yield code * d + position[keep], x, s
-
-        for key, x, s in parts():
-            family.scatter_add(total, key, s * x, xp)
-            family.scatter_add(held, key, s, xp)
-            family.scatter_add(stored, key, xp.astype(s > 0, xp.int64), xp)
-        weight = xp.repeat(place.asarray([w or 1.0 for w in groups.weight]), d)
-        rows = xp.repeat(place.asarray(groups.count, dtype=xp.int64), d)
-        zeros = weight - held
-        zeros = xp.where((stored < rows) & (zeros > 0), zeros, xp.zeros_like(zeros))
-        mean = total / weight
-        for key, x, s in parts():
-            away = x - xp.take(mean, key)
-            family.scatter_add(error, key, s * away, xp)
-            family.scatter_add(spread, key, s * away * away, xp)
-        error = error - zeros * mean
-        spread = spread + zeros * mean * mean - error * error / weight
-        spread = xp.where(spread < 0, xp.zeros_like(spread), spread)
-        return xp.reshape(total, (k, d)), xp.reshape(spread, (k, d))
-
-    def _lookup(self, columns: Array) -> Array:
-        """The place of each column among ``columns``, -1 for others: shape (m,)."""
-        xp = self.place.xp
-        kind = xp.int32 if max(self.shape) < _INT32 else xp.int64
-        lookup = self.place.asarray(np.full(self.shape[1], -1), dtype=kind)
-        lookup[columns] = xp.arange(int(columns.shape[0]), dtype=kind)
-        return lookup
-
-    def select(self, columns: Array, *, by_row: bool) -> SparseBlock:
-        """Some columns (ascending, no duplicates) as a block at ``place``, in the given layout."""
-        xp, place = self.place.xp, self.place
-        width = int(columns.shape[0])
-        lookup = self._lookup(columns)
-        kind = lookup.dtype
-
-        def pick(entries: Entries) -> tuple[Array, Array, Array]:
-            position = entries.of_column(lookup)
-            keep = position >= 0
-            rows = xp.astype(entries.rows()[keep], kind)
-            return rows, position[keep], _storable(entries.values[keep], xp)
-
-        parts = list(run(pick, self.entries(), place))
-        empty = place.zeros(0, kind)
-        parts = parts or [(empty, empty, place.zeros(0))]
-        rows, cols, values = (xp.concat([p[i] for p in parts]) for i in range(3))
-        matrix = sparse_module(xp).coo_matrix((values, (rows, cols)), shape=(self.shape[0], width))
-        matrix = matrix.tocsr() if by_row else matrix.tocsc()
-        return SparseBlock(matrix.data, matrix.indices, matrix.indptr, matrix.shape, by_row, place)
-
-    def sorting_tasks(
-        self, groups: Groups, budget: int
-    ) -> Iterator[Callable[[], tuple[Array, SortedColumns] | None]]:
-        """Tasks that each sort some columns, without those whose medians are zero beyond doubt.
-
-        More than half of a class' weight at zero makes its median zero (MATH: counting settles
-        nearly every column of text). Columns that store too little for anything else are settled
-        by one count; those left are put in column order and counted by class; the rest is sorted.
-        """
-        stored = self.stored_per_column()
+        stored = sums.stored_per_column(self)
         smallest = min(groups.count)
         enough = stored > 0 if groups.weights is not None else 2 * stored >= smallest
         columns = self.place.xp.nonzero(enough)[0]
@@ -303,52 +81,61 @@ class SparseBlock:
         # Each entry takes part in about twelve arrays of 8 bytes, each list in about sixteen.
         cost = 96 * np.diff(block.host_indptr.astype(np.int64)) + 128 * groups.n_classes
         cost = np.concatenate([[0], np.cumsum(cost)])
-        for left, right in row_ranges(cost, budget):
 
-            def task(left: int = left, right: int = right) -> tuple[Array, SortedColumns] | None:
-                kept, lists = sort_segments(*block.columns(left, right), groups, block.place)
-                return None if lists is None else (columns[left:right][kept], lists)
+        def sort(left: int, right: int) -> tuple[Array, SortedColumns] | None:
+            kept, lists = sort_segments(*block.columns(left, right), groups, block.place)
+            return None if lists is None else (columns[left:right][kept], lists)
 
-            yield task
-
-    def columns(self, left: int, right: int) -> tuple[Array, Array, Array]:
-        """(rows, values, offsets) of the columns left..right of a CSC block."""
-        start, stop = int(self.host_indptr[left]), int(self.host_indptr[right])
-        offsets = self.place.xp.astype(self.indptr[left : right + 1], self.place.xp.int64) - start
-        return self.indices[start:stop], self.data[start:stop], offsets
-
-    # --- scores --------------------------------------------------------------------------------
+        most = min(work.budget, 96 * _SORT_ENTRIES)
+        yield SortingPlan(list(row_ranges(cost, most)), sort)
 
     def linear_scores(self, columns: Array, shift: Array, coef: Array) -> Array:
         """``(X[:, columns] - shift) @ coef``: shape (n, q), float64.
 
         One product over the stored values less one constant: implicit zeros cost nothing.
         """
-        xp, place = self.place.xp, self.place
+        place = self.place
         n, m = self.shape
         wide = place.zeros((m, coef.shape[1]))
         wide[columns, :] = coef
-        if coef.shape[1] == 1:
-            wide = wide[:, 0]  # a product with a vector is the faster one
         out = place.zeros((n, coef.shape[1]))
+        (self._host_product if self.on_host else self._product)(wide, out)
+        return out - shift @ coef
+
+    def _product(self, coef: Array, out: Array) -> None:
+        """``out += X @ coef`` by the library's own products, a run of entries at a time."""
+        xp = self.place.xp
+        n, m = self.shape
+        q = coef.shape[1]
+        factor = coef[:, 0] if q == 1 else coef  # a product with a vector is the faster one
         sparse = sparse_module(xp)
         kind = sparse.csr_matrix if self.by_row else sparse.csc_matrix
 
-        def product(entries: Entries) -> tuple[Entries, Array]:
+        def product(entries: Entries) -> tuple[slice, Array]:
+            rows = slice(entries.first, entries.last)
             count = entries.last - entries.first
             x = xp.astype(entries.values, xp.float64)
-            offsets = xp.astype(entries.offsets, entries.minor.dtype)
             shape = (count, m) if self.by_row else (n, count)
-            part = kind((x, entries.minor, offsets), shape=shape)
-            return entries, part @ (wide if self.by_row else wide[entries.first : entries.last])
+            part = kind((x, entries.minor, entries.offsets), shape=shape)
+            return rows, part @ (factor if self.by_row else factor[rows])
 
-        for entries, part in run(product, self.row_entries(), place):
-            part = xp.reshape(part, (part.shape[0], coef.shape[1]))
+        for rows, part in run(product, self.row_entries(), self.place):
+            part = xp.reshape(part, (part.shape[0], q))
             if self.by_row:
-                out[entries.first : entries.last, :] = part
+                out[rows, :] += part
             else:
                 out += part
-        return out - shift @ coef
+
+    def _host_product(self, coef: np.ndarray, out: np.ndarray) -> None:
+        """``out += X @ coef`` by the host's loops, some rows a thread."""
+
+        def product(rows: tuple[int, int]) -> None:
+            host.add_product(self.row_entries(*rows), coef, out)
+
+        for _ in run(
+            product, row_ranges(self.host_indptr, 16 * chunk_size(self.place)), self.place
+        ):
+            pass
 
     def l1_scores(self, columns: Array, theta: Array, scale: Array | None) -> Array:
         """Minus the l1 distances to K centers, (n, K); for K = 2 their difference, (n, 1).
@@ -358,7 +145,7 @@ class SparseBlock:
         xp, place = self.place.xp, self.place
         n = self.shape[0]
         two = theta.shape[0] == 2
-        lookup = self._lookup(columns)
+        lookup = self.lookup(columns)
         inverse = xp.ones(theta.shape[1]) if scale is None else 1.0 / scale
         at_zero = xp.sum(xp.abs(theta) * inverse, axis=1)
         base = at_zero[:1] - at_zero[1:] if two else -at_zero
@@ -366,9 +153,9 @@ class SparseBlock:
 
         def corrections(entries: Entries) -> tuple[Array, list[Array]]:
             position = entries.of_column(lookup)
-            keep = position >= 0
-            rows, position = entries.rows()[keep], position[keep]
-            x = xp.astype(entries.values[keep], xp.float64)
+            keep = xp.nonzero(position >= 0)[0]
+            rows, position = xp.take(entries.rows(), keep), xp.take(position, keep)
+            x = xp.astype(xp.take(entries.values, keep), xp.float64)
             changes = []
             for c in range(theta.shape[0]):
                 center = xp.take(theta[c, :], position)
@@ -388,10 +175,3 @@ class SparseBlock:
             if bad is not None:
                 row, column = int(entries.rows()[bad]), int(entries.columns()[bad])
                 errors.raise_bad_value(float(entries.values[bad]), column, row)
-
-
-def _storable(values: Array, xp: Any) -> Array:
-    """Values in a type that both sparse modules take: float32 where exact, else float64."""
-    if values.dtype in (xp.float32, xp.float64):
-        return values
-    return xp.astype(values, xp.float64)

@@ -11,12 +11,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..arrays.budget import resolve_budget
 from ..arrays.convert import Block, as_block, put_columns, take_columns
 from ..arrays.devices import Place, place_of, resolve_place
 from ..arrays.groups import Groups, check_every_class, check_weights, group_rows
 from ..arrays.namespace import array_namespace, is_numpy, is_sparse, to_numpy
 from ..arrays.typing import Array
+from ..arrays.work import Work
 from ..solvers.centers import SparseCenters
 from ..solvers.moments import ClassMoments
 from ..solvers.selection import Selection, select
@@ -101,7 +101,8 @@ class CenterClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         with place.current():
             block, groups = self._enter(checked, codes, classes, sample_weight, place)
             check_every_class(groups, classes)
-            fitted = self._solve(block, groups, resolve_budget(self.memory_budget, place))
+            work = Work.of(self.memory_budget, place, self.verbose)
+            fitted = self._solve(block, groups, work)
             fitted.selection = select(fitted.centers, self.k)
         self.classes_, self._fitted = classes, fitted
         if self.verbose:
@@ -118,7 +119,7 @@ class CenterClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         """Raise for parameters that are wrong whatever the data are."""
 
-    def _solve(self, block: Block, groups: Groups, budget: int) -> Fitted:
+    def _solve(self, block: Block, groups: Groups, work: Work) -> Fitted:
         raise NotImplementedError
 
     def _report(self, shape: tuple[int, int]) -> None:

@@ -7,10 +7,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from ..arrays.budget import resolve_budget
 from ..arrays.convert import Block
 from ..arrays.groups import Groups
 from ..arrays.typing import Array
+from ..arrays.work import Work
 from ..solvers.centers import SparseCenters
 from ..solvers.l1 import solve_l1
 from ..solvers.l2 import class_moments, solve_l2
@@ -111,9 +111,9 @@ class L2CenterClassifier(CenterClassifier):
         if isinstance(self.priors, str):
             log_priors(self.priors, (1.0, 1.0))
 
-    def _solve(self, block: Block, groups: Groups, budget: int) -> Fitted:
+    def _solve(self, block: Block, groups: Groups, work: Work) -> Fitted:
         log_priors(self.priors, tuple(groups.weight))
-        moments = class_moments(block, groups, budget, per_feature=self.scale is not None)
+        moments = class_moments(block, groups, work, per_feature=self.scale is not None)
         return Fitted(block.place, solve_l2(moments, self.scale), moments)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -145,14 +145,14 @@ class L2CenterClassifier(CenterClassifier):
         if not first:
             check_place(self, checked, "partial_fit")
         place = work_place(self, checked) if first else self._fitted.place
-        budget = resolve_budget(self.memory_budget, place)
+        work = Work.of(self.memory_budget, place, self.verbose)
         with place.current():
             block, groups = self._enter(checked, codes, known, sample_weight, place)
             if first:
                 moments = empty_moments(block, len(known), per_feature=self.scale is not None)
             else:
                 moments = self._fitted.own_moments()
-            moments = moments.add_batch(block, groups, budget)
+            moments = moments.add_batch(block, groups, work)
         self.classes_, self._fitted = known, Fitted(place, None, moments)
         return self
 
@@ -327,8 +327,8 @@ class L1CenterClassifier(CenterClassifier):
         check_scale(self.scale)
         resolve_k(self.k, 2**62)
 
-    def _solve(self, block: Block, groups: Groups, budget: int) -> Fitted:
-        return Fitted(block.place, solve_l1(block, groups, budget, self.scale))
+    def _solve(self, block: Block, groups: Groups, work: Work) -> Fitted:
+        return Fitted(block.place, solve_l1(block, groups, work, self.scale))
 
     def _scores(self, block: Block) -> Array:
         return l1_scores(block, self._centers(), self._selection().support)

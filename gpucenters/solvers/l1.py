@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from ..arrays import errors
-from ..arrays.budget import resolve_budget
 from ..arrays.convert import Block, as_block
 from ..arrays.devices import Place, resolve_place
 from ..arrays.groups import Groups, check_every_class, group_rows
@@ -15,6 +14,7 @@ from ..arrays.ops import not_negative, to_float
 from ..arrays.ordering import SortedColumns
 from ..arrays.threads import run, thread_count
 from ..arrays.typing import Array
+from ..arrays.work import SortingPlan, Work
 from .centers import SparseCenters
 from .l2 import class_moments
 from .medians import Half, class_intervals, midpoint, tied_interval
@@ -52,7 +52,7 @@ class L1Centers(SparseCenters):
         )
 
 
-def solve_l1(block: Block, groups: Groups, budget: int, scale: str | None = None) -> L1Centers:
+def solve_l1(block: Block, groups: Groups, work: Work, scale: str | None = None) -> L1Centers:
     """Sparse l1 centers of a block.
 
     Parameters
@@ -60,8 +60,8 @@ def solve_l1(block: Block, groups: Groups, budget: int, scale: str | None = None
     block : Block
     groups : Groups
         Each class with weight.
-    budget : int
-        Bytes of workspace.
+    work : Work
+        The memory it may take.
     scale : {None, "std", "pooled"}
 
     Returns
@@ -72,7 +72,7 @@ def solve_l1(block: Block, groups: Groups, budget: int, scale: str | None = None
     place, xp = block.place, block.place.xp
     sigma = None
     if scale is not None:
-        moments = class_moments(block, groups, budget, per_feature=True)
+        moments = class_moments(block, groups, work, per_feature=True)
         sigma = feature_scale(moments.centred(), scale)
     groups = groups.with_equal_weights_as_one()
     k, m = groups.n_classes, block.shape[1]
@@ -81,21 +81,13 @@ def solve_l1(block: Block, groups: Groups, budget: int, scale: str | None = None
     finite = bool(xp.all(xp.isfinite(loss)))
     free, tied, gain = place.zeros((k, m)), place.zeros(m), place.zeros(m)
 
-    def solve(task: Callable[[], Any]) -> Any:
-        sorted_columns = task()
-        if sorted_columns is None:
-            return None
-        columns, lists = sorted_columns
-        return columns, _medians(lists, groups)
-
-    threads = thread_count(place)
     if finite:
-        for found in run(
-            solve, block.sorting_tasks(groups, max(1, budget // threads)), place, threads
-        ):
-            if found is not None:
-                columns, parts = found
-                free[:, columns], tied[columns], gain[columns], loss[columns] = parts
+        threads = thread_count(place)
+        for plan in block.sorting_plans(groups, work.shared_by(threads)):
+            results = run(partial(_solve_range, plan, groups), plan.ranges, place, threads)
+            for found in work.progress(results, len(plan.ranges), "columns sorted"):
+                for columns, parts in found:
+                    free[:, columns], tied[columns], gain[columns], loss[columns] = parts
         # The loss has read every value.
         finite = bool(xp.all(xp.isfinite(loss)))
     if not finite:
@@ -108,6 +100,25 @@ def solve_l1(block: Block, groups: Groups, budget: int, scale: str | None = None
         bad = xp.nonzero(~(xp.isfinite(gain) & xp.isfinite(loss)))[0]
         errors.raise_overflow(int(bad[0]) if bad.shape[0] else 0)
     return L1Centers(place, tuple(groups.weight), gain, total, sigma, free, tied)
+
+
+def _solve_range(
+    plan: SortingPlan, groups: Groups, cut: tuple[int, int]
+) -> list[tuple[Any, tuple[Array, Array, Array, Array]]]:
+    """Columns and their centers, for a range of columns; in halves where memory runs out."""
+    left, right = cut
+    try:
+        found = plan.sort(left, right)
+        return [] if found is None else [(found[0], _medians(found[1], groups))]
+    except MemoryError as error:
+        if right - left == 1:
+            raise MemoryError(
+                f"a column of {len(groups.codes)} samples does not fit into memory while it is "
+                "sorted."
+            ) from error
+    middle = (left + right) // 2
+    halves = ((left, middle), (middle, right))
+    return [part for half in halves for part in _solve_range(plan, groups, half)]
 
 
 def _medians(lists: SortedColumns, groups: Groups) -> tuple[Array, Array, Array, Array]:
@@ -206,4 +217,4 @@ def l1_centers(
         block = as_block(X, place)
         groups = group_rows(y, block.shape[0], place, n_classes=n_classes, weights=sample_weight)
         check_every_class(groups)
-        return solve_l1(block, groups, resolve_budget(memory_budget, place), scale)
+        return solve_l1(block, groups, Work.of(memory_budget, place), scale)

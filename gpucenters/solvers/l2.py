@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..arrays import errors
-from ..arrays.budget import resolve_budget
 from ..arrays.convert import Block, as_block
 from ..arrays.dense import DenseBlock
 from ..arrays.devices import Place, resolve_place
@@ -14,6 +13,7 @@ from ..arrays.grid import chunk_size, ranges
 from ..arrays.groups import Groups, check_every_class, group_rows
 from ..arrays.ops import array_namespace, to_float
 from ..arrays.typing import Array
+from ..arrays.work import Work
 from .centers import SparseCenters
 from .moments import ClassMoments, empty_moments
 from .scaling import feature_scale
@@ -182,12 +182,12 @@ def l2_centers(
         block = as_block(X, place)
         groups = group_rows(y, block.shape[0], place, n_classes=n_classes, weights=sample_weight)
         check_every_class(groups)
-        budget = resolve_budget(memory_budget, place)
-        moments = class_moments(block, groups, budget, per_feature=scale is not None)
+        work = Work.of(memory_budget, place)
+        moments = class_moments(block, groups, work, per_feature=scale is not None)
         return solve_l2(moments, scale)
 
 
-def class_moments(block: Block, groups: Groups, budget: int, *, per_feature: bool) -> ClassMoments:
+def class_moments(block: Block, groups: Groups, work: Work, *, per_feature: bool) -> ClassMoments:
     """Class moments of a block.
 
     Raises
@@ -197,7 +197,7 @@ def class_moments(block: Block, groups: Groups, budget: int, *, per_feature: boo
         only a bad sum starts the search for its row.
     """
     moments = empty_moments(block, groups.n_classes, per_feature=per_feature)
-    moments = moments.add(block, groups, budget)
+    moments = moments.add(block, groups, work)
     # (Dense moments are taken about the mean, so a huge constant shows in the sums alone.)
     xp = block.place.xp
     huge = isinstance(block, DenseBlock) and to_float(xp.max(xp.abs(moments.total))) > errors.LIMIT

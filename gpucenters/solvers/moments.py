@@ -21,6 +21,7 @@ from ..arrays.ops import not_negative, to_float
 from ..arrays.sparse import SparseBlock
 from ..arrays.threads import run
 from ..arrays.typing import Array
+from ..arrays.work import Work
 
 #: Where the square of a class' mean is more than this share of its mean square, raw sums cancel,
 #: and the column gets a centred second moment. (Only a class that stores more than this share of
@@ -53,10 +54,10 @@ class ClassMoments:
         """(K, m)."""
         return self.total.shape
 
-    def add(self, block: Block, groups: Groups, budget: int) -> ClassMoments:
+    def add(self, block: Block, groups: Groups, work: Work) -> ClassMoments:
         """Add a block, in place; returns the moments to go on with.
 
-        ``budget`` is what further accumulators may take, in bytes.
+        ``work.budget`` is what further accumulators may take, in bytes.
         """
         raise NotImplementedError
 
@@ -68,12 +69,12 @@ class ClassMoments:
         """Second moment about the mean of each class, summed over the features."""
         raise NotImplementedError
 
-    def add_batch(self, block: Block, groups: Groups, budget: int) -> ClassMoments:
+    def add_batch(self, block: Block, groups: Groups, work: Work) -> ClassMoments:
         """Add a block in place, all of it or nothing; returns the moments to go on with."""
         block.check_finite(squares=True)
         before = self.copy()
         try:
-            return self.add(block, groups, budget)
+            return self.add(block, groups, work)
         except BaseException:
             vars(self).update(vars(before))
             raise
@@ -119,11 +120,12 @@ class CentredMoments(ClassMoments):
         spread = place.zeros((k, m) if per_feature else k)
         return cls(place, [0.0] * k, [0] * k, place.zeros((k, m)), spread)
 
-    def add(self, block: Block, groups: Groups, budget: int) -> CentredMoments:
+    def add(self, block: Block, groups: Groups, work: Work) -> CentredMoments:
         if isinstance(block, SparseBlock):
             fresh = RawMoments.empty(self.place, *self.shape, self.spread.ndim == 2)
-            return self.merge(fresh.add(block, groups, budget).centred())
-        for chunk in block.row_chunks(groups):
+            return self.merge(fresh.add(block, groups, work).centred())
+        strips = block.row_chunks(groups)
+        for chunk in work.progress(strips, block.strips, "rows added"):
             before = list(self.weight)
 
             def add_columns(
@@ -217,12 +219,12 @@ class RawMoments(ClassMoments):
     steep: Array | None = None
     steep_moments: CentredMoments | None = field(default=None)
 
-    def add_batch(self, block: Block, groups: Groups, budget: int) -> ClassMoments:
+    def add_batch(self, block: Block, groups: Groups, work: Work) -> ClassMoments:
         if isinstance(block, DenseBlock):
-            return super().add_batch(block, groups, budget)
+            return super().add_batch(block, groups, work)
         columns = block.touched_columns()
         if columns is None:
-            return super().add_batch(block, groups, budget)
+            return super().add_batch(block, groups, work)
         # A batch of few rows must cost no more than its entries, so keep only what it touches.
         block.check_finite(squares=True)
         xp, sums = self.place.xp, [a for a in (self.total, self.square) if a is not None]
@@ -233,7 +235,7 @@ class RawMoments(ClassMoments):
             if name not in ("place", "total", "square")
         }
         try:
-            return self.add(block, groups, budget)
+            return self.add(block, groups, work)
         except BaseException:
             for a, old in zip(sums, kept, strict=True):
                 a[:, columns] = old
@@ -246,14 +248,14 @@ class RawMoments(ClassMoments):
         square = place.zeros((k, m)) if per_feature else None
         return cls(place, [0.0] * k, [0] * k, place.zeros((k, m)), place.zeros(k), square)
 
-    def add(self, block: Block, groups: Groups, budget: int) -> ClassMoments:
+    def add(self, block: Block, groups: Groups, work: Work) -> ClassMoments:
         if isinstance(
             block, DenseBlock
         ):  # dense data after sparse: go on in the form that never cancels
-            return self.centred().add(block, groups, budget)
+            return self.centred().add(block, groups, work)
         columns = block.touched_columns()
         energy = self.energy if self.square is None else None
-        block.add_class_sums(groups, self.total, self.square, energy, budget)
+        block.add_class_sums(groups, self.total, self.square, energy, work)
         before = list(self.weight), list(self.count)
         self._count(groups)
         if self.square is not None:
@@ -372,4 +374,12 @@ def empty_moments(block: Block, n_classes: int, *, per_feature: bool) -> ClassMo
         Whether second moments are wanted for each feature.
     """
     kind = CentredMoments if isinstance(block, DenseBlock) else RawMoments
-    return kind.empty(block.place, n_classes, block.shape[1], per_feature)
+    m = block.shape[1]
+    try:
+        return kind.empty(block.place, n_classes, m, per_feature)
+    except MemoryError as error:
+        size = 8 * n_classes * m * (2 if per_feature else 1)
+        raise MemoryError(
+            f"the sums of {n_classes} classes x {m} features need {size:,} bytes, more than there "
+            "is."
+        ) from error

@@ -1,0 +1,1 @@
+"""Speed and memory, as ratios against peers in one run: ``python -m bench --help``."""

@@ -1,0 +1,35 @@
+"""``python -m bench``."""
+
+from __future__ import annotations
+
+import argparse
+
+from . import fit, scaling
+from .shapes import SHAPES
+
+
+def main() -> None:
+    """Run one bench."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    commands = parser.add_subparsers(dest="bench", required=True)
+    one = commands.add_parser("fit", help="time fits and predictions beside their peers")
+    one.add_argument("shapes", nargs="+", choices=[*SHAPES, "all"])
+    one.add_argument("--labels", choices=["int", "str", "object"], default="int")
+    one.add_argument(
+        "--skip", nargs="*", default=[], help="rows to leave out, by a part of their name"
+    )
+    slope = commands.add_parser("scaling", help="time against rows and against width")
+    slope.add_argument("--sizes", type=int, default=5)
+    for parser_ in (one, slope):
+        parser_.add_argument("--device", default="cpu", help="cpu, cuda, cuda:N or auto")
+        parser_.add_argument("--repeat", type=int, default=5, help="rounds, alternating")
+        parser_.add_argument("--json", help="write the figures to this file")
+    options = parser.parse_args()
+    if options.bench == "fit":
+        fit.run(options)
+    else:
+        scaling.run(options)
+
+
+if __name__ == "__main__":
+    main()

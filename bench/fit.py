@@ -1,0 +1,68 @@
+"""Fits and predictions beside their peers, on one shape at a time."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from gpucenters import L1CenterClassifier, L2CenterClassifier
+
+from . import peers
+from .shapes import SHAPES, labels
+from .timing import Timing, alternate, machine, peak_beyond
+
+
+def run(options: argparse.Namespace) -> None:
+    """Bench the shapes that were asked for and print a table each."""
+    names = list(SHAPES) if "all" in options.shapes else options.shapes
+    results = {"machine": machine(), "device": options.device, "labels": options.labels}
+    results["shapes"] = {name: _bench(name, options) for name in names}
+    if options.json:
+        Path(options.json).write_text(json.dumps(results, indent=1) + "\n")
+
+
+def _bench(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    X = SHAPES[name].make()
+    n, m = X.shape
+    y = labels(n, options.labels)
+    stored = getattr(X, "nnz", n * m)
+    k = max(1, m // 1000)
+    device = {"device": options.device}
+    print(f"\n{name}: {SHAPES[name].about}; {stored:,} stored values, {options.labels} labels")
+    l2 = L2CenterClassifier(**device).fit(X, y)
+    l1 = L1CenterClassifier(k=1, **device).fit(X, y)
+    ours = {
+        "l2 fit": lambda: L2CenterClassifier(**device).fit(X, y),
+        f"l2 fit, k={k}": lambda: L2CenterClassifier(k=k, **device).fit(X, y),
+        'l2 fit, scale="std"': lambda: L2CenterClassifier(scale="std", **device).fit(X, y),
+        "l1 fit": lambda: L1CenterClassifier(**device).fit(X, y),
+        "l2 predict": lambda: l2.predict(X),
+        "l1 predict, k=1": lambda: l1.predict(X),
+    }
+    rows = ours | peers.bare_calls(X, y) | peers.peers(X, y, k) | peers.authors(X, y, k)
+    rows = {r: w for r, w in rows.items() if not any(part in r for part in options.skip)}
+    found = alternate(rows, options.repeat)
+    for row in ours:
+        if row in found:
+            found[row].peak = peak_beyond(rows[row])
+    _print(found)
+    if n * m > 5e8 and hasattr(X, "nnz"):
+        print("(NearestCentroid makes dense n x m arrays in fit: too much memory for this shape.)")
+    return {
+        row: {"median": t.median, "min": t.least, "peak_mb": t.peak, "note": t.note}
+        for row, t in found.items()
+    }
+
+
+def _print(found: dict[str, Timing]) -> None:
+    bases = [r for r in ("l2 fit", "l1 fit") if r in found]
+    print(
+        f"{'':38}{'median s':>10}{'min s':>9}{'peak MB':>9}"
+        + "".join(f"{f'{b} / it':>14}" for b in bases)
+    )
+    for name, t in found.items():
+        peak = "" if t.peak is None else f"{t.peak:.0f}"
+        ratios = "".join(f"{found[b].median / t.median:14.3f}" for b in bases)
+        print(f"{name:38}{t.median:10.4f}{t.least:9.4f}{peak:>9}{ratios}  {t.note}")

@@ -1,0 +1,129 @@
+"""The three arrays of a CSR or CSC matrix, and the runs of stored entries they are read in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from . import host
+from .devices import Place
+from .entries import Entries
+from .grid import chunk_size, entry_ranges, row_ranges
+from .namespace import is_numpy, sparse_module, to_numpy
+from .threads import run
+from .typing import Array
+
+INT32 = 2**31
+
+
+@dataclass(frozen=True)
+class Compressed:
+    """A compressed sparse n x m matrix, worked on at ``place``.
+
+    Attributes
+    ----------
+    data, indices, indptr : arrays of one dimension, anywhere
+        As SciPy has them; never changed. Sorted within each row (or column), no duplicates.
+    shape : tuple of int
+        (n, m).
+    by_row : bool
+        True for CSR, False for CSC.
+    place : Place
+        Where the work is done.
+    """
+
+    data: Array
+    indices: Array
+    indptr: Array
+    shape: tuple[int, int]
+    by_row: bool
+    place: Place
+
+    @cached_property
+    def host_indptr(self) -> np.ndarray:
+        """The indptr as NumPy."""
+        return to_numpy(self.indptr)
+
+    @property
+    def nnz(self) -> int:
+        """How many entries are stored."""
+        return int(self.host_indptr[-1])
+
+    @property
+    def on_host(self) -> bool:
+        """Whether the host's own loops can be used: CSR in NumPy arrays."""
+        here = is_numpy(self.place.xp) and isinstance(self.data, np.ndarray)
+        return here and self.by_row and host.AVAILABLE
+
+    def entries(self, start: int = 0, stop: int | None = None) -> Iterator[Entries]:
+        """The stored entries start..stop in the stored order, chunk by chunk."""
+        stop = self.nnz if stop is None else stop
+        size = chunk_size(self.place)
+        for left, right, first, last in entry_ranges(self.host_indptr, start, stop, size):
+            yield self._run(left, right, first, last)
+
+    def row_entries(self, first: int = 0, last: int | None = None) -> Iterator[Entries]:
+        """The entries of rows (columns) first..last, cut between rows, a chunk or a row a time."""
+        indptr = self.host_indptr[first:] if last is None else self.host_indptr[first : last + 1]
+        for a, b in row_ranges(indptr, chunk_size(self.place)):
+            yield self._run(int(indptr[a]), int(indptr[b]), first + a, first + b)
+
+    def _run(self, left: int, right: int, first: int, last: int) -> Entries:
+        move = self.place.move
+        offsets = move(self.indptr[first : last + 1]) - self.host_indptr.dtype.type(left)
+        # (A cut row begins before the run or ends behind it.)
+        offsets[0], offsets[-1] = 0, right - left
+        minor, values = move(self.indices[left:right]), move(self.data[left:right])
+        return Entries(self.place, minor, values, offsets, first, last, self.by_row)
+
+    def touched_columns(self) -> Array | None:
+        """The columns with stored entries, ascending; None where they are not few."""
+        if not self.by_row or 8 * self.nnz > self.shape[1]:
+            return None
+        return self.place.xp.unique_values(self.place.move(self.indices))
+
+    def lookup(self, columns: Array) -> Array:
+        """The place of each column among ``columns``, -1 for others: shape (m,)."""
+        xp = self.place.xp
+        kind = xp.int32 if max(self.shape) < INT32 else xp.int64
+        lookup = self.place.asarray(np.full(self.shape[1], -1), dtype=kind)
+        lookup[columns] = xp.arange(int(columns.shape[0]), dtype=kind)
+        return lookup
+
+    def select(self, columns: Array, *, by_row: bool) -> Compressed:
+        """Some columns (ascending, no duplicates) at ``place``, in the given layout."""
+        xp, place = self.place.xp, self.place
+        lookup = self.lookup(columns)
+        kind = lookup.dtype
+
+        def pick(entries: Entries) -> tuple[Array, Array, Array]:
+            position = entries.of_column(lookup)
+            keep = xp.nonzero(position >= 0)[0]
+            rows, position = xp.take(entries.rows(), keep), xp.take(position, keep)
+            return xp.astype(rows, kind), position, _storable(xp.take(entries.values, keep), xp)
+
+        parts = list(run(pick, self.entries(), place))
+        empty = place.zeros(0, kind)
+        parts = parts or [(empty, empty, place.zeros(0))]
+        rows, cols, values = (xp.concat([p[i] for p in parts]) for i in range(3))
+        shape = (self.shape[0], int(columns.shape[0]))
+        matrix = sparse_module(xp).coo_matrix((values, (rows, cols)), shape=shape)
+        matrix = matrix.tocsr() if by_row else matrix.tocsc()
+        return Compressed(matrix.data, matrix.indices, matrix.indptr, shape, by_row, place)
+
+    def columns(self, left: int, right: int) -> tuple[Array, Array, Array]:
+        """(rows, values, offsets) of the columns left..right of a CSC matrix."""
+        start, stop = int(self.host_indptr[left]), int(self.host_indptr[right])
+        offsets = self.place.xp.astype(self.indptr[left : right + 1], self.place.xp.int64) - start
+        return self.indices[start:stop], self.data[start:stop], offsets
+
+
+def _storable(values: Array, xp: Any) -> Array:
+    """Values in a type that both sparse modules take: float32 where exact, else float64."""
+    if values.dtype in (xp.float32, xp.float64):
+        return values
+    return xp.astype(values, xp.float64)

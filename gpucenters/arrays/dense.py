@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from . import errors
 from .devices import Place, place_of
 from .grid import chunk_size, dense_grid, ranges
 from .groups import Groups
 from .namespace import array_namespace, to_numpy
-from .ordering import DenseSortedColumns
+from .ordering import SortedColumns, sort_columns
+from .threads import run
 from .typing import Array
+
+_SORT_COLUMNS = 64  # at least: fewer make the search's steps too small
 
 
 @dataclass(frozen=True)
@@ -36,36 +40,22 @@ class DenseBlock:
 
     def chunk(self, rows: tuple[int, int], columns: tuple[int, int]) -> Array:
         """A rectangle of the array at ``place``, in its own type if that is a floating one."""
-        return self._widen(self.array[rows[0] : rows[1], columns[0] : columns[1]])
+        part = self.array[rows[0] : rows[1], columns[0] : columns[1]]
+        return self._widen(part, rows[0], range(*columns))
 
-    def _widen(self, part: Array) -> Array:
+    def _widen(self, part: Array, row: int, columns: Any) -> Array:
         xp = array_namespace(part)
         if part.dtype == object:
-            part = _numbers(part)
+            part = _numbers(part, row, columns)
         elif not xp.isdtype(part.dtype, (xp.float32, xp.float64)):
             part = xp.astype(part, xp.float64)
         return self.place.move(part)
 
-    def class_chunks(
-        self, groups: Groups
-    ) -> Iterator[tuple[slice, int, Array, Array | None, float]]:
-        """The fixed grid of chunks, each split by class.
-
-        Yields
-        ------
-        columns : slice
-        c : int
-            The class.
-        x : array of shape (r, b), float64
-            Its rows in this chunk.
-        s : array of shape (r, 1) or None
-            Their weights.
-        weight : float
-            Their sum.
-        """
+    def row_chunks(self, groups: Groups) -> Iterator[RowChunk]:
+        """The fixed grid of chunks, a strip of rows at a time."""
         n, m = self.shape
-        xp = self.place.xp
-        rows, columns = dense_grid(n, m, self.place)
+        rows, width = dense_grid(n, m, self.place)
+        columns = [slice(*cut) for cut in ranges(m, width)]
         for start, stop in ranges(n, rows):
             parts = []
             for c, members in groups.by_class(start, stop):
@@ -74,88 +64,36 @@ class DenseBlock:
                     w = groups.weights[start:stop][members]
                     s, weight = self.place.asarray(w)[:, None], float(w.sum())
                 parts.append((c, self.place.asarray(members), s, weight))
-            for left, right in ranges(m, columns):
-                chunk = self.chunk((start, stop), (left, right))
-                for c, members, s, weight in parts:
-                    x = xp.astype(xp.take(chunk, members, axis=0), xp.float64)
-                    yield slice(left, right), c, x, s, weight
+            yield RowChunk(self, (start, stop), columns, parts)
 
-    def absolute_sums(self, groups: Groups) -> Array:
-        """Sum of weight / W_c times abs(x) over each column: the l1 loss of centers at zero.
+    def loss_at_zero(self, groups: Groups) -> Array:
+        """Zeros, (m,): every column of a dense block is sorted, and has its loss from there."""
+        return self.place.zeros(self.shape[1])
 
-        Reads every value once, so a value that is not finite shows in it.
-        """
-        sums = self.place.zeros(self.shape[1])
-        xp = self.place.xp
-        for columns, c, x, s, _ in self.class_chunks(groups):
-            absolute = xp.abs(x) if s is None else xp.abs(x) * s
-            sums[columns] += xp.sum(absolute, axis=0) / groups.weight[c]
-        return sums
-
-    def sorted_columns(
+    def sorting_tasks(
         self, groups: Groups, budget: int
-    ) -> Iterator[tuple[slice, DenseSortedColumns]]:
-        """Every column's values sorted within each class, as many columns at a time as fit.
+    ) -> Iterator[Callable[[], tuple[slice, SortedColumns]]]:
+        """Tasks that each sort some columns within each class, as wide as ``budget`` allows.
 
         Rows of weight zero are left out: they never count, not as the next value either.
         """
         n, m = self.shape
         rows = groups.positive_by_class()
-        counts = tuple(len(r) for r in rows)
         weights = None
         if groups.weights is not None:
             weights = [groups.weights[r] for r in rows]
             if all(bool((w == 1).all()) for w in weights):
                 weights = None
         index = [self.place.asarray(r) for r in rows]
-        # A sort, its input, and the temporaries of a sum: about eight arrays of float64.
-        width = max(1, min(m, budget // (64 * n)))
+        # A sort, its input, and the temporaries of the search.
+        width = max(1, min(m, budget // (48 * n), _SORT_COLUMNS + chunk_size(self.place) * 4 // n))
         for left, right in ranges(m, width):
-            chunk = self.chunk((0, n), (left, right))
-            yield slice(left, right), self._sort(chunk, index, counts, weights, groups.whole)
 
-    def _sort(
-        self,
-        chunk: Array,
-        index: list[Array],
-        counts: tuple[int, ...],
-        weights: list | None,
-        whole: bool,
-    ) -> DenseSortedColumns:
-        xp, place = self.place.xp, self.place
-        b = chunk.shape[1]
-        # One line a column, so that each sort runs over contiguous memory.
-        lines = [xp.permute_dims(xp.take(chunk, rows, axis=0), (1, 0)) for rows in index]
-        sorted_weights = cumulative = None
-        if weights is None:
-            lines = [xp.sort(line, axis=1) for line in lines]
-        else:
-            orders = [xp.argsort(line, axis=1, stable=True) for line in lines]
-            lines = [xp.take_along_axis(a, o, axis=1) for a, o in zip(lines, orders, strict=True)]
-            kind = xp.int64 if whole else xp.float64
-            ws = [
-                xp.reshape(xp.take(place.asarray(w), xp.reshape(o, (-1,))), o.shape)
-                for w, o in zip(weights, orders, strict=True)
-            ]
-            sums = [xp.cumulative_sum(xp.astype(w, kind), axis=1) for w in ws]
-            sorted_weights = xp.reshape(xp.concat(ws, axis=1), (-1,))
-            cumulative = xp.reshape(xp.concat(sums, axis=1), (-1,))
-        total = sum(counts)
-        offsets = [sum(counts[:c]) for c in range(len(counts))]
-        start = place.asarray(offsets, dtype=xp.int64)[:, None] + total * xp.arange(
-            b, dtype=xp.int64, device=place.device
-        )
-        size = place.asarray(counts, dtype=xp.int64)[:, None] + xp.zeros_like(start)
-        return DenseSortedColumns(
-            place=place,
-            values=xp.reshape(xp.concat(lines, axis=1), (-1,)),
-            start=start,
-            size=size,
-            depth=max(counts).bit_length() + 1,
-            weights=sorted_weights,
-            cumulative=cumulative,
-            counts=counts,
-        )
+            def task(left: int = left, right: int = right) -> tuple[slice, SortedColumns]:
+                chunk = self.chunk((0, n), (left, right))
+                return slice(left, right), sort_columns(chunk, index, weights, groups, self.place)
+
+            yield task
 
     def linear_scores(self, columns: Array, shift: Array, coef: Array) -> Array:
         """``(X[:, columns] - shift) @ coef``: shape (n, q), float64."""
@@ -186,12 +124,16 @@ class DenseBlock:
         out = self.place.zeros((n, q))
         d = int(columns.shape[0])
         rows = max(1, chunk_size(self.place) // d)  # by the shape alone: see grid
-        here = _beside(columns, self.array)
-        for start, stop in ranges(n, rows):
-            part = self.array[start:stop, :]
+        here = place_of(self.array).move(columns) if d < m else range(m)
+
+        def score(cut: tuple[int, int]) -> None:
+            part = self.array[cut[0] : cut[1], :]
             if d < m:
                 part = array_namespace(part).take(part, here, axis=1)
-            out[start:stop, :] = scores(xp.astype(self._widen(part), xp.float64))
+            out[cut[0] : cut[1], :] = scores(xp.astype(self._widen(part, cut[0], here), xp.float64))
+
+        for _ in run(score, ranges(n, rows), self.place):
+            pass
         return out
 
     def check_finite(self, squares: bool) -> None:
@@ -206,23 +148,47 @@ class DenseBlock:
                     errors.raise_bad_value(float(chunk[bad]), left + bad[1], start + bad[0])
 
 
-def _beside(columns: Array, array: Array) -> Array:
-    """Column numbers where ``array`` lives."""
-    return place_of(array).move(columns)
+@dataclass(frozen=True)
+class RowChunk:
+    """Some rows of a dense block, to be read column slice by column slice.
+
+    Attributes
+    ----------
+    block : DenseBlock
+    rows : tuple of int
+        (start, stop).
+    columns : list of slices
+        The grid: they can be read side by side.
+    parts : list of (c, members, s, weight)
+        For each class among the rows: its row numbers, their weights as a column (None counts each
+        once), and the sum of these.
+    """
+
+    block: DenseBlock
+    rows: tuple[int, int]
+    columns: list[slice]
+    parts: list[tuple[int, Array, Array | None, float]]
+
+    def by_class(self, columns: slice) -> Iterator[tuple[int, Array, Array | None, float]]:
+        """(c, x, s, weight) of each class: x its values in these columns, (r, b), float64."""
+        xp = self.block.place.xp
+        chunk = self.block.chunk(self.rows, (columns.start, columns.stop))
+        for c, members, s, weight in self.parts:
+            yield c, xp.astype(xp.take(chunk, members, axis=0), xp.float64), s, weight
 
 
-def _numbers(part: Array) -> Array:
+def _numbers(part: Array, first_row: int, columns: Any) -> Array:
     """Objects as float64, or an error that says which is none."""
     try:
         return to_numpy(part).astype("float64")
     except (TypeError, ValueError) as error:
         for row, line in enumerate(part):
-            for value in line:
+            for column, value in zip(columns, line, strict=True):
                 try:
                     float(value)
                 except (TypeError, ValueError):
                     raise type(error)(
-                        f"X holds {value!r} (row {row} of a block), which is no number: argument "
-                        "must be a string or a number that float() takes."
+                        f"X holds {value!r} in feature {column}, row {first_row + row}, which is "
+                        "no number: argument must be a string or a number that float() takes."
                     ) from error
         raise

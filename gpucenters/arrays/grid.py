@@ -6,7 +6,9 @@ on the memory budget, on free memory, or on the number of threads.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
+from typing import Literal
 
 import numpy as np
 
@@ -38,23 +40,50 @@ def dense_grid(n: int, m: int, place: Place) -> tuple[int, int]:
     return rows, max(1, min(m, size // rows))
 
 
-def entry_ranges(indptr: np.ndarray, size: int) -> Iterator[tuple[int, int, int, int]]:
+def entry_ranges(
+    indptr: np.ndarray, start: int, stop: int, size: int
+) -> Iterator[tuple[int, int, int, int]]:
     """(start, stop, first, last): stored entries start..stop lie in rows first..last.
 
     A row longer than a chunk is cut, so that one huge row needs no more memory than many short
     ones.
     """
-    for start, stop in ranges(int(indptr[-1]), size):
-        first = int(np.searchsorted(indptr, start, side="right")) - 1
-        last = int(np.searchsorted(indptr, stop, side="left"))
-        yield start, stop, first, last
+    for left, right in ranges(stop - start, size):
+        left, right = start + left, start + right
+        first = _search(indptr, left, "right") - 1
+        last = _search(indptr, right, "left")
+        yield left, right, first, last
+
+
+def _search(indptr: np.ndarray, position: int, side: Literal["left", "right"]) -> int:
+    # A number of another type would make NumPy convert the whole of indptr.
+    return int(np.searchsorted(indptr, indptr.dtype.type(position), side=side))
 
 
 def row_ranges(indptr: np.ndarray, size: int) -> Iterator[tuple[int, int]]:
     """Consecutive (first, last) over compressed rows, each with about ``size`` entries or rows."""
     n, first = len(indptr) - 1, 0
     while first < n:
-        last = int(np.searchsorted(indptr, indptr[first] + size, side="right")) - 1
+        last = _search(indptr, min(int(indptr[first]) + size, int(indptr[-1])), "right") - 1
         last = min(max(last, first + 1), first + size, n)
         yield first, last
         first = last
+
+
+# Lanes: parts of a sparse matrix that are summed apart and then merged in order.
+_LANE = 2**20  # stored entries that make a second accumulator worth its while
+_MOST_LANES = 8
+
+
+def lanes(indptr: np.ndarray, accumulator: int, place: Place) -> list[tuple[int, int]]:
+    """(start, stop) of the stored entries of each lane.
+
+    As many as the stored entries pay for: a lane of its own costs one more pass over an accumulator
+    of that many numbers, in order, where each stored entry is a write at random.
+    """
+    count = int(indptr[-1])
+    n = 1
+    if not is_cupy(place.xp):
+        n = max(1, min(_MOST_LANES, count // _LANE, 2 * count // max(accumulator, 1)))
+    cuts = [count * lane // n for lane in range(n + 1)]
+    return list(itertools.pairwise(cuts))

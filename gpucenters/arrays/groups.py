@@ -124,10 +124,11 @@ def group_rows(
         bad = int(np.flatnonzero((codes < 0) | (codes >= k))[0])
         raise ValueError(f"class code {codes[bad]} in row {bad} is not one of 0..{k - 1}.")
     codes = codes.astype(np.min_scalar_type(max(k - 1, 0)), copy=False)
-    return Groups(place, codes, _check_weights(weights, n_samples), k)
+    return Groups(place, codes, check_weights(weights, n_samples), k)
 
 
-def _check_weights(weights: Any, n_samples: int) -> np.ndarray | None:
+def check_weights(weights: Any, n_samples: int) -> np.ndarray | None:
+    """Sample weights as float64 on the host; None where all are 1. Raises for bad ones."""
     if weights is None:
         return None
     weights = to_numpy(weights)

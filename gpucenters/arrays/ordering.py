@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from . import family
 from .devices import Place
+from .grid import chunk_size, ranges
+from .groups import Groups
 from .typing import Array
 
 
@@ -68,11 +71,19 @@ class SortedColumns:
         inside = xp.minimum(xp.maximum(position, zero), zero + (array.shape[0] - 1))
         return xp.reshape(xp.take(array, xp.reshape(inside, (-1,))), position.shape)
 
+    @property
+    def plain(self) -> bool:
+        """Whether each item is one stored value of weight one."""
+        return self.zero_at is None and self.cumulative is None
+
+    def look_up(self, position: Array) -> Array:
+        """Stored values (float64) by their position; anything where that is outside."""
+        return self.place.xp.astype(self._take(self.values, position), self.place.xp.float64)
+
     def value(self, item: Array) -> Array:
         """The value of each item (float64); anything where ``item`` is outside its list."""
         xp = self.place.xp
-        stored = self._take(self.values, self.start + self._stored(item))
-        stored = xp.astype(stored, xp.float64)
+        stored = self.look_up(self.start + self._stored(item))
         if self.zero_at is None:
             return stored
         return xp.where(item == self.zero_at, self.place.asarray(0.0), stored)
@@ -102,17 +113,20 @@ class SortedColumns:
             low = xp.where(open_ & ~holds, middle + 1, low)
         return low
 
-    def weighted_sum(self, f: Callable[..., Array], *parameters: Array) -> Array:
-        """Sum over the items x of their weight times ``f(x, *p)``, p the list's own parameters.
+    def weighted_sums(
+        self, f: Callable[..., tuple[Array, ...]], *parameters: Array
+    ) -> tuple[Array, ...]:
+        """Sums over the items x of their weight times each part of ``f(x, *p)``.
 
         Parameters
         ----------
         f : callable, elementwise
+            Its p are the list's own parameters.
         *parameters : arrays of shape (K, b)
 
         Returns
         -------
-        array of shape (K, b), float64
+        tuple of arrays of shape (K, b), float64
         """
         raise NotImplementedError
 
@@ -123,36 +137,106 @@ class DenseSortedColumns(SortedColumns):
 
     counts: tuple[int, ...] = ()
 
-    def weighted_sum(self, f: Callable[..., Array], *parameters: Array) -> Array:
+    def weighted_sums(
+        self, f: Callable[..., tuple[Array, ...]], *parameters: Array
+    ) -> tuple[Array, ...]:
         xp = self.place.xp
-        table = xp.reshape(self.values, (self.shape[1], -1))
+        k, b = self.shape
+        table = xp.reshape(self.values, (b, -1))
         weights = None if self.weights is None else xp.reshape(self.weights, table.shape)
-        sums, start = [], 0
-        for c, count in enumerate(self.counts):
-            part = slice(start, start + count)
-            start += count
-            x = xp.astype(table[:, part], xp.float64)
-            terms = f(x, *(p[c, :][:, None] for p in parameters))
-            if weights is not None:
-                terms = terms * weights[:, part]
-            sums.append(xp.sum(terms, axis=1))
-        return xp.stack(sums)
+        cuts = list(ranges(b, max(1, chunk_size(self.place) // (4 * table.shape[1]))))
+        columns: list[list[tuple[Array, ...]]] = []
+        start = 0
+        for c in range(k):
+            part = slice(start, start + self.counts[c])
+            start = part.stop
+            sums = []
+            for left, right in cuts:  # as many columns at a time as a cache holds
+                x = xp.astype(table[left:right, part], xp.float64)
+                terms = f(x, *(p[c, left:right][:, None] for p in parameters))
+                if weights is not None:
+                    terms = tuple(t * weights[left:right, part] for t in terms)
+                sums.append(tuple(xp.sum(t, axis=1) for t in terms))
+            columns.append([xp.concat(list(s)) for s in zip(*sums, strict=True)])
+        return tuple(xp.stack(list(s)) for s in zip(*columns, strict=True))
 
 
 @dataclass(frozen=True)
 class SparseSortedColumns(SortedColumns):
-    """Lists of any length, one after the other."""
+    """Lists of any length, one after the other.
+
+    Attributes
+    ----------
+    segment : array of int64 of shape (N,)
+        The list of each stored value: class times b plus column.
+    """
 
     segment: Array = None
 
-    def weighted_sum(self, f: Callable[..., Array], *parameters: Array) -> Array:
+    def weighted_sums(
+        self, f: Callable[..., tuple[Array, ...]], *parameters: Array
+    ) -> tuple[Array, ...]:
         xp = self.place.xp
         x = xp.astype(self.values, xp.float64)
-        terms = f(x, *(xp.reshape(p, (-1,))[self.segment] for p in parameters))
-        if self.weights is not None:
-            terms = terms * self.weights
-        k, b = self.shape
-        sums = self.place.zeros(k * b)
-        family.scatter_add(sums, self.segment, terms, xp)
-        at_zero = f(self.place.zeros((k, b)), *parameters)
-        return xp.reshape(sums, (k, b)) + xp.astype(self.zero_mass, xp.float64) * at_zero
+        terms = f(x, *(xp.take(xp.reshape(p, (-1,)), self.segment) for p in parameters))
+        at_zero = f(self.place.zeros(self.shape), *parameters)
+        sums = []
+        for term, zero in zip(terms, at_zero, strict=True):
+            stored = self.place.zeros(self.shape[0] * self.shape[1])
+            term = term if self.weights is None else term * self.weights
+            family.scatter_add(stored, self.segment, term, xp)
+            sums.append(
+                xp.reshape(stored, self.shape) + xp.astype(self.zero_mass, xp.float64) * zero
+            )
+        return tuple(sums)
+
+
+def sort_columns(
+    chunk: Array, rows: list[Array], weights: list[Any] | None, groups: Groups, place: Place
+) -> DenseSortedColumns:
+    """The columns of a dense chunk, sorted within each class.
+
+    Values alone are sorted; only unequal weights make them be sorted with their positions.
+
+    Parameters
+    ----------
+    chunk : array of shape (n, b)
+    rows : list of K arrays of integers
+        The rows of each class.
+    weights : list of K host arrays, or None
+        Their weights.
+    groups : Groups
+    place : Place
+    """
+    xp, b = place.xp, chunk.shape[1]
+    counts = tuple(int(r.shape[0]) for r in rows)
+    # One line a column, so that each sort runs over contiguous memory.
+    lines = [xp.permute_dims(xp.take(chunk, r, axis=0), (1, 0)) for r in rows]
+    sorted_weights = cumulative = None
+    if weights is None:
+        lines = [xp.sort(line, axis=1) for line in lines]
+    else:
+        orders = [xp.argsort(line, axis=1, stable=True) for line in lines]
+        lines = [xp.take_along_axis(a, o, axis=1) for a, o in zip(lines, orders, strict=True)]
+        kind = xp.int64 if groups.whole else xp.float64
+        ws = [
+            xp.reshape(xp.take(place.asarray(w), xp.reshape(o, (-1,))), o.shape)
+            for w, o in zip(weights, orders, strict=True)
+        ]
+        sums = [xp.cumulative_sum(xp.astype(w, kind), axis=1) for w in ws]
+        sorted_weights = xp.reshape(xp.concat(ws, axis=1), (-1,))
+        cumulative = xp.reshape(xp.concat(sums, axis=1), (-1,))
+    offsets = [sum(counts[:c]) for c in range(len(counts))]
+    line_starts = sum(counts) * xp.arange(b, dtype=xp.int64, device=place.device)
+    start = place.asarray(offsets, dtype=xp.int64)[:, None] + line_starts
+    size = place.asarray(counts, dtype=xp.int64)[:, None] + xp.zeros_like(start)
+    return DenseSortedColumns(
+        place=place,
+        values=xp.reshape(xp.concat(lines, axis=1), (-1,)),
+        start=start,
+        size=size,
+        depth=max(counts).bit_length() + 1,
+        weights=sorted_weights,
+        cumulative=cumulative,
+        counts=counts,
+    )

@@ -5,21 +5,26 @@ Nothing here makes an array of size n x m: sums run over the stored values, chun
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from . import errors, family
-from .dense import DenseBlock
 from .devices import Place
-from .grid import chunk_size, entry_ranges, row_ranges
+from .entries import Entries
+from .grid import chunk_size, entry_ranges, lanes, ranges, row_ranges
 from .groups import Groups
 from .namespace import array_namespace, sparse_module, to_numpy
-from .ordering import SparseSortedColumns
+from .ordering import SortedColumns
+from .segments import sort_segments
+from .threads import run, thread_count
 from .typing import Array
+
+_INT32 = 2**31
 
 
 @dataclass(frozen=True)
@@ -46,23 +51,46 @@ class SparseBlock:
     place: Place
 
     @cached_property
-    def _host_indptr(self) -> np.ndarray:
+    def host_indptr(self) -> np.ndarray:
+        """The indptr as NumPy."""
         return to_numpy(self.indptr)
 
-    def entries(self) -> Iterator[tuple[Array, Array, Array]]:
-        """(rows, columns, values) of the stored entries, chunk by chunk, in the stored order."""
+    def entries(self, start: int = 0, stop: int | None = None) -> Iterator[Entries]:
+        """The stored entries start..stop in the stored order, chunk by chunk."""
+        stop = int(self.host_indptr[-1]) if stop is None else stop
+        size = chunk_size(self.place)
+        for left, right, first, last in entry_ranges(self.host_indptr, start, stop, size):
+            yield self._entries(left, right, first, last)
+
+    def row_entries(self) -> Iterator[Entries]:
+        """All stored entries, cut between rows (columns) only, a chunk or a row at a time."""
+        for first, last in row_ranges(self.host_indptr, chunk_size(self.place)):
+            left, right = int(self.host_indptr[first]), int(self.host_indptr[last])
+            yield self._entries(left, right, first, last)
+
+    def _entries(self, left: int, right: int, first: int, last: int) -> Entries:
         xp, move = self.place.xp, self.place.move
-        for start, stop, first, last in entry_ranges(self._host_indptr, chunk_size(self.place)):
-            indptr = move(self.indptr[first : last + 1])
-            major = family.expand(indptr, start, stop, 0, last - first, xp) + first
-            minor = move(self.indices[start:stop])
-            values = move(self.data[start:stop])
-            yield (major, minor, values) if self.by_row else (minor, major, values)
+        offsets = xp.astype(move(self.indptr[first : last + 1]), xp.int64) - left
+        # (A cut row begins before the run or ends behind it.)
+        offsets[0], offsets[-1] = 0, right - left
+        minor, values = move(self.indices[left:right]), move(self.data[left:right])
+        return Entries(self.place, minor, values, offsets, first, last, self.by_row)
+
+    # --- sums ----------------------------------------------------------------------------------
 
     def add_class_sums(
-        self, groups: Groups, total: Array, square: Array | None, energy: Array
+        self,
+        groups: Groups,
+        total: Array,
+        square: Array | None,
+        energy: Array | None,
+        budget: int,
     ) -> None:
         """Add sums of each class and feature, in place.
+
+        The entries are cut into lanes, by their number alone. The first lane adds to the given
+        accumulators, each other one to its own, merged in order: the same bits whether the lanes
+        run one after the other or side by side.
 
         Parameters
         ----------
@@ -71,38 +99,87 @@ class SparseBlock:
             Sums of x.
         square : array of shape (K, m), float64, or None
             Sums of the squares of x.
-        energy : array of shape (K,), float64
+        energy : array of shape (K,), float64, or None
             Sums of the squares of x over all features.
+        budget : int
+            Bytes that the accumulators of further lanes may take.
         """
-        xp, m = self.place.xp, self.shape[1]
-        codes, weights = groups.device_codes, groups.device_weights
-        total, square = (None if a is None else xp.reshape(a, (-1,)) for a in (total, square))
-        for rows, columns, values in self.entries():
-            code = xp.astype(xp.take(codes, rows), xp.int64)
-            key = code * m + columns
-            x = xp.astype(values, xp.float64)
-            sx = x if weights is None else x * xp.take(weights, rows)
+        targets = [a for a in (total, square, energy) if a is not None]
+        cuts = lanes(self.host_indptr, total.shape[0] * total.shape[1], self.place)
+        size = sum(a.nbytes for a in targets) if len(cuts) > 1 else 1
+        width = max(1, min(thread_count(self.place), 1 + budget // size))
+        xp = self.place.xp
+        kind = xp.int32 if total.shape[0] * total.shape[1] < _INT32 else xp.int64
+        base = xp.astype(groups.device_codes, kind) * self.shape[1]
+
+        def add_lane(job: tuple[tuple[int, int], list[Array | None]]) -> list[Array | None]:
+            (start, stop), into = job
+            self._add_entries(start, stop, groups, base, into)
+            return into
+
+        def jobs() -> Iterator[tuple[tuple[int, int], list[Array | None]]]:
+            waiting = iter(cuts)
+            yield next(waiting), [total, square, energy]
+            for cut in waiting:
+                yield (
+                    cut,
+                    [None if a is None else xp.zeros_like(a) for a in (total, square, energy)],
+                )
+
+        coming = jobs()
+        while wave := list(islice(coming, width)):
+            for sums in run(add_lane, wave, self.place, width):
+                for target, part in zip((total, square, energy), sums, strict=True):
+                    if target is not None and target is not part:
+                        self._merge(target, part)
+
+    def _add_entries(
+        self, start: int, stop: int, groups: Groups, base: Array, into: list[Array | None]
+    ) -> None:
+        xp = self.place.xp
+        total, square, energy = (None if a is None else xp.reshape(a, (-1,)) for a in into)
+        weights = groups.device_weights
+        for entries in self.entries(start, stop):
+            key = entries.of_row(base) + xp.astype(entries.columns(), base.dtype, copy=False)
+            x = xp.astype(entries.values, xp.float64, copy=False)
+            sx = x if weights is None else x * entries.of_row(weights)
             family.scatter_add(total, key, sx, xp)
+            if square is None and energy is None:
+                continue
             sx = sx * x
             if square is not None:
                 family.scatter_add(square, key, sx, xp)
-            energy += xp.bincount(code, weights=sx, minlength=groups.n_classes)
+            if energy is not None:
+                energy += entries.sums_by_class(sx, groups.device_codes, groups.n_classes)
 
-    def absolute_sums(self, groups: Groups) -> Array:
-        """Sum of weight / W_c times abs(x) over each column: the l1 loss of centers at zero.
+    def _merge(self, target: Array, part: Array) -> None:
+        """``target += part``, by slices on all threads."""
+        xp = self.place.xp
+        target, part = xp.reshape(target, (-1,)), xp.reshape(part, (-1,))
 
-        Reads every value once, so a value that is not finite shows in it.
+        def add(cut: tuple[int, int]) -> None:
+            target[cut[0] : cut[1]] += part[cut[0] : cut[1]]
+
+        for _ in run(add, ranges(target.shape[0], 2**22), self.place):
+            pass
+
+    def loss_at_zero(self, groups: Groups) -> Array:
+        """The l1 loss of centers at zero, (m,): sums of weight / W_c times abs(x).
+
+        Reads every value, so a value that is not finite shows in it.
         """
-        sums = self.place.zeros(self.shape[1])
-        xp, share = self.place.xp, self._row_shares(groups)
-        for rows, columns, values in self.entries():
-            terms = xp.abs(xp.astype(values, xp.float64)) * xp.take(share, rows)
-            family.scatter_add(sums, columns, terms, xp)
-        return sums
-
-    def _row_shares(self, groups: Groups) -> Array:
+        xp = self.place.xp
         share = 1.0 / np.asarray(groups.weight)[groups.codes]
-        return self.place.asarray(share if groups.weights is None else share * groups.weights)
+        share = self.place.asarray(share if groups.weights is None else share * groups.weights)
+
+        def add_lane(cut: tuple[int, int]) -> Array:
+            sums = self.place.zeros(self.shape[1])
+            for entries in self.entries(*cut):
+                terms = xp.abs(xp.astype(entries.values, xp.float64)) * entries.of_row(share)
+                family.scatter_add(sums, entries.columns(), terms, xp)
+            return sums
+
+        return self._sum_lanes(add_lane)
 
     def stored_per_column(self) -> Array:
         """How many entries each column stores: int64, shape (m,)."""
@@ -110,162 +187,137 @@ class SparseBlock:
         if not self.by_row:
             indptr = xp.astype(self.place.move(self.indptr), xp.int64)
             return indptr[1:] - indptr[:-1]
-        counts = self.place.zeros(self.shape[1], xp.int64)
-        for start, stop, _, _ in entry_ranges(self._host_indptr, chunk_size(self.place)):
-            family.scatter_add(counts, self.place.move(self.indices[start:stop]), 1, xp)
-        return counts
 
-    def dense_columns(self, share: float) -> Array:
-        """The columns that store more than ``share`` of their rows, ascending."""
-        return self.place.xp.nonzero(self.stored_per_column() > share * self.shape[0])[0]
+        def count_lane(cut: tuple[int, int]) -> Array:
+            counts = self.place.zeros(self.shape[1], xp.int64)
+            for start, stop in ranges(cut[1] - cut[0], chunk_size(self.place)):
+                indices = self.place.move(self.indices[cut[0] + start : cut[0] + stop])
+                family.scatter_add(counts, indices, xp.ones(stop - start, dtype=xp.int64), xp)
+            return counts
 
-    def densified(self, columns: Array) -> DenseBlock:
-        """A dense block of some columns, filled in chunk by chunk."""
-        return DensifiedBlock(self.select(columns, by_row=True), self.place)
+        return self._sum_lanes(count_lane)
+
+    def _sum_lanes(self, lane: Callable[[tuple[int, int]], Array]) -> Array:
+        sums = None
+        for part in run(lane, lanes(self.host_indptr, self.shape[1], self.place), self.place):
+            if sums is None:
+                sums = part
+            else:
+                self._merge(sums, part)
+        assert sums is not None
+        return sums
+
+    # --- columns -------------------------------------------------------------------------------
+
+    def touched_columns(self) -> Array | None:
+        """The columns with stored entries, ascending; None where they are not few."""
+        if not self.by_row or 8 * int(self.host_indptr[-1]) > self.shape[1]:
+            return None
+        return self.place.xp.unique_values(self.place.move(self.indices))
+
+    def centred_moments(self, columns: Array, groups: Groups) -> tuple[Array, Array]:
+        """Sums and second moments about the mean of each class in some columns: two (K, d) arrays.
+
+        Two passes over the stored entries. Implicit zeros exist in a column of a class only if
+        fewer rows of positive weight are stored than exist: a count, which is exact.
+        """
+        xp, place = self.place.xp, self.place
+        k, d = groups.n_classes, int(columns.shape[0])
+        lookup = self._lookup(columns)
+        total, held, spread, error = (place.zeros(k * d) for _ in range(4))
+        stored = place.zeros(k * d, xp.int64)
+
+        def parts() -> Iterator[tuple[Array, Array, Array]]:
+            for entries in self.entries():
+                position = entries.of_column(lookup)
+                keep = position >= 0
+                code = xp.astype(entries.of_row(groups.device_codes)[keep], xp.int64)
+                x = xp.astype(entries.values[keep], xp.float64)
+                weights = groups.device_weights
+                s = xp.ones_like(x) if weights is None else entries.of_row(weights)[keep]
+                yield code * d + position[keep], x, s
+
+        for key, x, s in parts():
+            family.scatter_add(total, key, s * x, xp)
+            family.scatter_add(held, key, s, xp)
+            family.scatter_add(stored, key, xp.astype(s > 0, xp.int64), xp)
+        weight = xp.repeat(place.asarray([w or 1.0 for w in groups.weight]), d)
+        rows = xp.repeat(place.asarray(groups.count, dtype=xp.int64), d)
+        zeros = weight - held
+        zeros = xp.where((stored < rows) & (zeros > 0), zeros, xp.zeros_like(zeros))
+        mean = total / weight
+        for key, x, s in parts():
+            away = x - xp.take(mean, key)
+            family.scatter_add(error, key, s * away, xp)
+            family.scatter_add(spread, key, s * away * away, xp)
+        error = error - zeros * mean
+        spread = spread + zeros * mean * mean - error * error / weight
+        spread = xp.where(spread < 0, xp.zeros_like(spread), spread)
+        return xp.reshape(total, (k, d)), xp.reshape(spread, (k, d))
+
+    def _lookup(self, columns: Array) -> Array:
+        """The place of each column among ``columns``, -1 for others: shape (m,)."""
+        xp = self.place.xp
+        kind = xp.int32 if max(self.shape) < _INT32 else xp.int64
+        lookup = self.place.asarray(np.full(self.shape[1], -1), dtype=kind)
+        lookup[columns] = xp.arange(int(columns.shape[0]), dtype=kind)
+        return lookup
 
     def select(self, columns: Array, *, by_row: bool) -> SparseBlock:
         """Some columns (ascending, no duplicates) as a block at ``place``, in the given layout."""
         xp, place = self.place.xp, self.place
         width = int(columns.shape[0])
-        lookup = place.asarray(np.full(self.shape[1], -1, dtype=np.int64))
-        lookup[columns] = xp.arange(width, dtype=xp.int64)
-        kind = xp.int32 if max(self.shape) < 2**31 else xp.int64
-        parts: list[tuple[Array, ...]] = []
-        for rows, cols, values in self.entries():
-            position = xp.take(lookup, cols)
+        lookup = self._lookup(columns)
+        kind = lookup.dtype
+
+        def pick(entries: Entries) -> tuple[Array, Array, Array]:
+            position = entries.of_column(lookup)
             keep = position >= 0
-            found = (rows[keep], position[keep])
-            parts.append((*(xp.astype(i, kind) for i in found), _storable(values[keep], xp)))
+            rows = xp.astype(entries.rows()[keep], kind)
+            return rows, position[keep], _storable(entries.values[keep], xp)
+
+        parts = list(run(pick, self.entries(), place))
         empty = place.zeros(0, kind)
         parts = parts or [(empty, empty, place.zeros(0))]
         rows, cols, values = (xp.concat([p[i] for p in parts]) for i in range(3))
-        sparse = sparse_module(xp)
-        matrix = sparse.coo_matrix((values, (rows, cols)), shape=(self.shape[0], width))
+        matrix = sparse_module(xp).coo_matrix((values, (rows, cols)), shape=(self.shape[0], width))
         matrix = matrix.tocsr() if by_row else matrix.tocsc()
         return SparseBlock(matrix.data, matrix.indices, matrix.indptr, matrix.shape, by_row, place)
 
-    def sorted_columns(
+    def sorting_tasks(
         self, groups: Groups, budget: int
-    ) -> Iterator[tuple[Array, SparseSortedColumns]]:
-        """Sorted columns, without those whose median is zero in each class beyond doubt.
+    ) -> Iterator[Callable[[], tuple[Array, SortedColumns] | None]]:
+        """Tasks that each sort some columns, without those whose medians are zero beyond doubt.
 
         More than half of a class' weight at zero makes its median zero (MATH: counting settles
         nearly every column of text). Columns that store too little for anything else are settled
         by one count; those left are put in column order and counted by class; the rest is sorted.
         """
-        xp = self.place.xp
-        smallest = min(groups.count)
         stored = self.stored_per_column()
+        smallest = min(groups.count)
         enough = stored > 0 if groups.weights is not None else 2 * stored >= smallest
-        columns = xp.nonzero(enough)[0]
+        columns = self.place.xp.nonzero(enough)[0]
         if columns.shape[0] == 0:
             return
         block = self.select(columns, by_row=False)
         # Each entry takes part in about twelve arrays of 8 bytes, each list in about sixteen.
-        lists = 128 * groups.n_classes
-        indptr = block._host_indptr.astype(np.int64)
-        cost = np.concatenate([[0], np.cumsum(96 * np.diff(indptr) + lists)])
+        cost = 96 * np.diff(block.host_indptr.astype(np.int64)) + 128 * groups.n_classes
+        cost = np.concatenate([[0], np.cumsum(cost)])
         for left, right in row_ranges(cost, budget):
-            part = block._columns(left, right)
-            kept, lists_ = part._sort(groups)
-            if lists_ is not None:
-                yield columns[left:right][kept], lists_
 
-    def _columns(self, left: int, right: int) -> SparseBlock:
-        start, stop = int(self._host_indptr[left]), int(self._host_indptr[right])
-        return SparseBlock(
-            self.data[start:stop],
-            self.indices[start:stop],
-            self.indptr[left : right + 1] - start,
-            (self.shape[0], right - left),
-            self.by_row,
-            self.place,
-        )
+            def task(left: int = left, right: int = right) -> tuple[Array, SortedColumns] | None:
+                kept, lists = sort_segments(*block.columns(left, right), groups, block.place)
+                return None if lists is None else (columns[left:right][kept], lists)
 
-    def _sort(self, groups: Groups) -> tuple[Array, SparseSortedColumns | None]:
-        """Which columns are not settled, and those sorted. For a CSC block."""
-        xp, place, k, b = self.place.xp, self.place, groups.n_classes, self.shape[1]
-        nnz = int(self._host_indptr[-1])
-        rows = self.indices
-        column = family.expand(self.indptr, 0, nnz, 0, b, xp)
-        code = xp.astype(xp.take(groups.device_codes, rows), xp.int64)
-        x = xp.astype(self.data, xp.float64)
-        counts = xp.int64 if groups.whole else xp.float64
-        weight = None
-        keep = x != 0
-        if groups.weights is not None:
-            weight = xp.take(groups.device_weights, rows)
-            keep = keep & (weight > 0)
-        held = place.zeros(k * b, counts)
-        segment = code * b + column
-        one = 1 if weight is None else xp.astype(weight[keep], counts)
-        family.scatter_add(held, segment[keep], one, xp)
-        total = place.asarray(groups.weight)[:, None]
-        open_ = xp.any(2 * xp.reshape(held, (k, b)) >= (1 - 1e-9) * total, axis=0)
-        kept = xp.nonzero(open_)[0]
-        width = int(kept.shape[0])
-        if width == 0:
-            return kept, None
-        # Renumber the columns that are left and drop all other entries.
-        position = xp.cumsum(xp.astype(open_, xp.int64)) - 1
-        keep = keep & xp.take(open_, column)
-        segment = code[keep] * width + xp.take(position, column[keep])
-        weight = None if weight is None else weight[keep]
-        held = xp.reshape(xp.take(xp.reshape(held, (k, b)), kept, axis=1), (-1,))
-        return kept, self._lists(x[keep], segment, weight, held, width, groups)
+            yield task
 
-    def _lists(
-        self,
-        x: Array,
-        segment: Array,
-        weight: Array | None,
-        held: Array,
-        width: int,
-        groups: Groups,
-    ) -> SparseSortedColumns:
-        xp, place, k = self.place.xp, self.place, groups.n_classes
-        shape = (k, width)
-        stored = place.zeros(k * width, xp.int64)
-        family.scatter_add(stored, segment, 1, xp)
-        negative = place.zeros(k * width, xp.int64)
-        family.scatter_add(negative, segment[x < 0], 1, xp)
-        values, weights = family.segment_sort(x, segment, xp, weight)
-        start = xp.cumsum(stored) - stored
-        owner = family.expand(
-            xp.concat([start, place.asarray([int(x.shape[0])], xp.int64)]),
-            0,
-            int(x.shape[0]),
-            0,
-            k * width,
-            xp,
-        )
-        # A list has a zero item if fewer rows of positive weight are stored than exist.
-        rows = place.asarray(groups.count, dtype=xp.int64)[:, None]
-        stored = xp.reshape(stored, shape)
-        negative = xp.reshape(negative, shape)
-        has_zero = stored < rows
-        mass = place.asarray(groups.weight, dtype=held.dtype)[:, None] - xp.reshape(held, shape)
-        mass = xp.where(has_zero & (mass > 0), mass, xp.zeros_like(mass))
-        size = stored + xp.astype(has_zero, xp.int64)
-        cumulative = None
-        if weights is not None:
-            unit = place.asarray([1.0 if groups.whole else w / 2**52 for w in groups.weight])
-            unit = xp.take(unit, owner // width)
-            cumulative = xp.astype(_running(weights / unit, start, owner, xp), held.dtype)
-            if not groups.whole:
-                cumulative = cumulative * unit
-        return SparseSortedColumns(
-            place=place,
-            values=values,
-            start=xp.reshape(start, shape),
-            size=size,
-            depth=int(xp.max(size)).bit_length() + 1,
-            zero_at=xp.where(has_zero, negative, size),
-            zero_mass=mass,
-            weights=weights,
-            cumulative=cumulative,
-            segment=owner,
-        )
+    def columns(self, left: int, right: int) -> tuple[Array, Array, Array]:
+        """(rows, values, offsets) of the columns left..right of a CSC block."""
+        start, stop = int(self.host_indptr[left]), int(self.host_indptr[right])
+        offsets = self.place.xp.astype(self.indptr[left : right + 1], self.place.xp.int64) - start
+        return self.indices[start:stop], self.data[start:stop], offsets
+
+    # --- scores --------------------------------------------------------------------------------
 
     def linear_scores(self, columns: Array, shift: Array, coef: Array) -> Array:
         """``(X[:, columns] - shift) @ coef``: shape (n, q), float64.
@@ -276,25 +328,26 @@ class SparseBlock:
         n, m = self.shape
         wide = place.zeros((m, coef.shape[1]))
         wide[columns, :] = coef
+        if coef.shape[1] == 1:
+            wide = wide[:, 0]  # a product with a vector is the faster one
         out = place.zeros((n, coef.shape[1]))
         sparse = sparse_module(xp)
         kind = sparse.csr_matrix if self.by_row else sparse.csc_matrix
-        for first, last in row_ranges(self._host_indptr, 4 * chunk_size(place)):
-            start, stop = int(self._host_indptr[first]), int(self._host_indptr[last])
-            shape = (last - first, m) if self.by_row else (n, last - first)
-            indptr = place.move(self.indptr[first : last + 1]) - start
-            part = kind(
-                (
-                    xp.astype(place.move(self.data[start:stop]), xp.float64),
-                    place.move(self.indices[start:stop]),
-                    indptr,
-                ),
-                shape=shape,
-            )
+
+        def product(entries: Entries) -> tuple[Entries, Array]:
+            count = entries.last - entries.first
+            x = xp.astype(entries.values, xp.float64)
+            offsets = xp.astype(entries.offsets, entries.minor.dtype)
+            shape = (count, m) if self.by_row else (n, count)
+            part = kind((x, entries.minor, offsets), shape=shape)
+            return entries, part @ (wide if self.by_row else wide[entries.first : entries.last])
+
+        for entries, part in run(product, self.row_entries(), place):
+            part = xp.reshape(part, (part.shape[0], coef.shape[1]))
             if self.by_row:
-                out[first:last, :] = part @ wide
+                out[entries.first : entries.last, :] = part
             else:
-                out += part @ wide[first:last, :]
+                out += part
         return out - shift @ coef
 
     def l1_scores(self, columns: Array, theta: Array, scale: Array | None) -> Array:
@@ -303,53 +356,38 @@ class SparseBlock:
         The score of a row of zeros, and a correction for each stored entry of the columns.
         """
         xp, place = self.place.xp, self.place
-        n, m = self.shape
-        d = int(columns.shape[0])
+        n = self.shape[0]
         two = theta.shape[0] == 2
-        lookup = place.asarray(np.full(m, d, dtype=np.int64))
-        lookup[columns] = xp.arange(d, dtype=xp.int64)
-        inverse = xp.ones(d) if scale is None else 1.0 / scale
+        lookup = self._lookup(columns)
+        inverse = xp.ones(theta.shape[1]) if scale is None else 1.0 / scale
         at_zero = xp.sum(xp.abs(theta) * inverse, axis=1)
         base = at_zero[:1] - at_zero[1:] if two else -at_zero
         out = place.zeros((base.shape[0], n))
-        for rows, cols, values in self.entries():
-            position = xp.take(lookup, cols)
-            keep = position < d
-            rows, position = rows[keep], position[keep]
-            x = xp.astype(values[keep], xp.float64)
+
+        def corrections(entries: Entries) -> tuple[Array, list[Array]]:
+            position = entries.of_column(lookup)
+            keep = position >= 0
+            rows, position = entries.rows()[keep], position[keep]
+            x = xp.astype(entries.values[keep], xp.float64)
             changes = []
             for c in range(theta.shape[0]):
                 center = xp.take(theta[c, :], position)
                 changes.append(xp.abs(x - center) - xp.abs(center))
             terms = [changes[0] - changes[1]] if two else [-change for change in changes]
+            return rows, [term * xp.take(inverse, position) for term in terms]
+
+        for rows, terms in run(corrections, self.entries(), place):
             for q, term in enumerate(terms):
-                family.scatter_add(out[q, :], rows, term * xp.take(inverse, position), xp)
+                family.scatter_add(out[q, :], rows, term, xp)
         return xp.permute_dims(out + base[:, None], (1, 0))
 
     def check_finite(self, squares: bool) -> None:
         """Raise for the first value that is not finite, or whose square overflows."""
-        for rows, columns, values in self.entries():
-            bad = errors.first_bad(values, squares, array_namespace(values))
+        for entries in self.entries():
+            bad = errors.first_bad(entries.values, squares, array_namespace(entries.values))
             if bad is not None:
-                errors.raise_bad_value(float(values[bad]), int(columns[bad]), int(rows[bad]))
-
-
-class DensifiedBlock(DenseBlock):
-    """A CSR block read as a dense one, for columns that are nearly full."""
-
-    def chunk(self, rows: tuple[int, int], columns: tuple[int, int]) -> Array:
-        block: SparseBlock = self.array
-        xp, place = self.place.xp, self.place
-        start, stop = (int(block._host_indptr[r]) for r in rows)
-        indptr = block.indptr[rows[0] : rows[1] + 1]
-        row = family.expand(indptr, start, stop, 0, rows[1] - rows[0], xp)
-        column = block.indices[start:stop] - columns[0]
-        width = columns[1] - columns[0]
-        keep = (column >= 0) & (column < width)
-        out = place.zeros((rows[1] - rows[0], width))
-        values = xp.astype(block.data[start:stop], xp.float64)
-        out[row[keep], column[keep]] = values[keep]
-        return out
+                row, column = int(entries.rows()[bad]), int(entries.columns()[bad])
+                errors.raise_bad_value(float(entries.values[bad]), column, row)
 
 
 def _storable(values: Array, xp: Any) -> Array:
@@ -357,15 +395,3 @@ def _storable(values: Array, xp: Any) -> Array:
     if values.dtype in (xp.float32, xp.float64):
         return values
     return xp.astype(values, xp.float64)
-
-
-def _running(weights: Array, start: Array, owner: Array, xp: Any) -> Array:
-    """Running sums of whole numbers that begin anew in each list.
-
-    In int64, where the difference of two sums is exact even if both have wrapped around: sums of
-    floats over all lists would drown a light one. Real weights come as multiples of their class'
-    weight / 2**52.
-    """
-    sums = xp.cumsum(xp.astype(xp.round(weights), xp.int64))
-    before = xp.take(xp.concat([xp.zeros(1, dtype=sums.dtype), sums]), start)
-    return sums - xp.take(before, owner)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..arrays.budget import resolve_budget
 from ..arrays.convert import Block, as_block, put_columns, take_columns
 from ..arrays.devices import Place, place_of, resolve_place
-from ..arrays.groups import Groups, check_every_class, group_rows
+from ..arrays.groups import Groups, check_every_class, check_weights, group_rows
 from ..arrays.namespace import array_namespace, is_numpy, is_sparse, to_numpy
 from ..arrays.typing import Array
 from ..solvers.centers import SparseCenters
@@ -36,6 +36,17 @@ class Fitted:
     moments: ClassMoments | None = None
     selection: Selection | None = None
     cache: dict[str, Any] = field(default_factory=dict)
+    shared: bool = False
+
+    def share(self) -> ClassMoments | None:
+        """The moments, for another model too: from now on neither may add to them in place."""
+        self.shared = True
+        return self.moments
+
+    def own_moments(self) -> ClassMoments:
+        """Moments that may be added to in place."""
+        assert self.moments is not None
+        return self.moments.copy() if self.shared else self.moments
 
 
 class CenterClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
@@ -199,7 +210,7 @@ class CenterClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         new.k = k
         with fitted.place.current():
             selection = select(self._centers(), k)
-        new._fitted = Fitted(fitted.place, fitted.centers, fitted.moments, selection)
+        new._fitted = Fitted(fitted.place, fitted.centers, fitted.share(), selection, shared=True)
         return new
 
     def to(self, device: str) -> Self:
@@ -222,11 +233,10 @@ class CenterClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         new.device = device
         with place.current():
             centers = None if fitted.centers is None else fitted.centers.to(place)
-            moments = None if fitted.moments is None else fitted.moments.to(place)
-            selection = fitted.selection
-            if selection is not None:
-                selection = Selection(place.move(selection.support), place.move(selection.ranking))
-        new._fitted = Fitted(place, centers, moments, selection)
+            moments = fitted.share()
+            moments = None if moments is None else moments.to(place)
+            selection = None if fitted.selection is None else fitted.selection.to(place)
+        new._fitted = Fitted(place, centers, moments, selection, shared=True)
         return new
 
     # --- predicting ----------------------------------------------------------------------------
@@ -246,7 +256,11 @@ class CenterClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
             xp = fitted.place.xp
             if not bool(xp.all(xp.isfinite(scores))):
                 block.check_finite(squares=False)
-                raise ValueError("the values of X are too large: the scores overflow float64.")
+                row = int(xp.nonzero(~xp.all(xp.isfinite(scores), axis=1))[0][0])
+                raise ValueError(
+                    f"the scores of row {row} of X overflow float64: its values are too far from "
+                    "the centers. Rescale X, at fit as well."
+                )
         return scores, output_place(checked)
 
     def decision_function(self, X: Any) -> Array:
@@ -305,7 +319,9 @@ class CenterClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         codes, _ = self._predict_codes(X, "score")
         predicted = self.classes_[to_numpy(codes)]
         right = np.asarray(predicted == host_labels(y, self, len(predicted)))
-        weights = None if sample_weight is None else to_numpy(sample_weight)
+        weights = check_weights(sample_weight, len(right))
+        if weights is not None and not weights.any():
+            raise ValueError("all sample weights are zero: there is nothing to average.")
         return float(np.average(right, weights=weights))
 
     # --- selecting -----------------------------------------------------------------------------

@@ -7,12 +7,14 @@ from typing import Any, Self
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
+from ..arrays.budget import resolve_budget
 from ..arrays.convert import Block
 from ..arrays.groups import Groups
 from ..arrays.typing import Array
 from ..solvers.centers import SparseCenters
 from ..solvers.l1 import solve_l1
 from ..solvers.l2 import class_moments, solve_l2
+from ..solvers.moments import empty_moments
 from ..solvers.scaling import check_scale
 from ..solvers.scores import l1_scores, l2_scores, linear_form, log_priors
 from ..solvers.selection import resolve_k
@@ -111,7 +113,7 @@ class L2CenterClassifier(CenterClassifier):
 
     def _solve(self, block: Block, groups: Groups, budget: int) -> Fitted:
         log_priors(self.priors, tuple(groups.weight))
-        moments = class_moments(block, groups, per_feature=self.scale is not None)
+        moments = class_moments(block, groups, budget, per_feature=self.scale is not None)
         return Fitted(block.place, solve_l2(moments, self.scale), moments)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -137,15 +139,20 @@ class L2CenterClassifier(CenterClassifier):
         if first:
             self._check_parameters()
         known = self._known_classes(classes, first)
+        log_priors(self.priors, (1.0,) * len(known))
         checked = check_X(self, X, reset=first)
         codes = encode_against(host_labels(y, self, checked.shape[0]), known)
         if not first:
             check_place(self, checked, "partial_fit")
         place = work_place(self, checked) if first else self._fitted.place
+        budget = resolve_budget(self.memory_budget, place)
         with place.current():
             block, groups = self._enter(checked, codes, known, sample_weight, place)
-            moments = None if first or self._fitted.moments is None else self._fitted.moments.copy()
-            moments = class_moments(block, groups, per_feature=self.scale is not None, into=moments)
+            if first:
+                moments = empty_moments(block, len(known), per_feature=self.scale is not None)
+            else:
+                moments = self._fitted.own_moments()
+            moments = moments.add_batch(block, groups, budget)
         self.classes_, self._fitted = known, Fitted(place, None, moments)
         return self
 

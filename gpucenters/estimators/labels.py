@@ -54,6 +54,10 @@ def encode(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         present = np.bincount(offset) > 0
         classes = (np.flatnonzero(present) + low).astype(y.dtype)
         return classes, (np.cumsum(present) - 1)[offset]
+    if y.dtype.kind == "f" and not np.all(np.isfinite(y)):
+        row = int(np.flatnonzero(~np.isfinite(y))[0])
+        what = "NaN" if np.isnan(y[row]) else f"infinity or a value too large for {y.dtype!r}"
+        raise ValueError(f"Input y contains {what}. It is first in row {row}.")
     classes, codes = np.unique(y, return_inverse=True)
     check_classification_targets(classes)
     return classes, codes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from ..arrays.devices import Place, resolve_place
 from ..arrays.groups import Groups, check_every_class, group_rows
 from ..arrays.ops import not_negative, to_float
 from ..arrays.ordering import SortedColumns
+from ..arrays.threads import run, thread_count
 from ..arrays.typing import Array
 from .centers import SparseCenters
 from .l2 import class_moments
@@ -70,19 +72,35 @@ def solve_l1(block: Block, groups: Groups, budget: int, scale: str | None = None
     place, xp = block.place, block.place.xp
     sigma = None
     if scale is not None:
-        sigma = feature_scale(class_moments(block, groups, per_feature=True).centred(), scale)
+        moments = class_moments(block, groups, budget, per_feature=True)
+        sigma = feature_scale(moments.centred(), scale)
     groups = groups.with_equal_weights_as_one()
     k, m = groups.n_classes, block.shape[1]
-    # The loss of centers at zero: right for each column whose medians all are zero, and those are
-    # what a sparse block does not sort. It also reads every value, so it finds those not finite.
-    loss = block.absolute_sums(groups)
-    if not bool(xp.all(xp.isfinite(loss))):
+    # Right for each column whose medians all are zero; the others are sorted and overwritten.
+    loss = block.loss_at_zero(groups)
+    finite = bool(xp.all(xp.isfinite(loss)))
+    free, tied, gain = place.zeros((k, m)), place.zeros(m), place.zeros(m)
+
+    def solve(task: Callable[[], Any]) -> Any:
+        sorted_columns = task()
+        if sorted_columns is None:
+            return None
+        columns, lists = sorted_columns
+        return columns, _medians(lists, groups)
+
+    threads = thread_count(place)
+    if finite:
+        for found in run(
+            solve, block.sorting_tasks(groups, max(1, budget // threads)), place, threads
+        ):
+            if found is not None:
+                columns, parts = found
+                free[:, columns], tied[columns], gain[columns], loss[columns] = parts
+        # The loss has read every value.
+        finite = bool(xp.all(xp.isfinite(loss)))
+    if not finite:
         block.check_finite(squares=False)
         errors.raise_overflow(int(xp.nonzero(~xp.isfinite(loss))[0][0]))
-    free, tied, gain = place.zeros((k, m)), place.zeros(m), place.zeros(m)
-    for columns, lists in block.sorted_columns(groups, budget):
-        centers = _medians(lists, groups)
-        free[:, columns], tied[columns], gain[columns], loss[columns] = centers
     if sigma is not None:
         gain, loss = gain / sigma, loss / sigma
     total = to_float(xp.sum(loss))
@@ -111,18 +129,18 @@ def _medians(lists: SortedColumns, groups: Groups) -> tuple[Array, Array, Array,
     )
     w = place.asarray(weight)[:, None]
 
-    def excess(x: Array, center: Array, shared_center: Array) -> Array:
+    def parts(x: Array, center: Array, shared_center: Array) -> tuple[Array, Array]:
+        loss = xp.abs(x - center)
         # |x - tied| - |x - center| without cancellation: beyond the two centers it is plus or
         # minus their distance, so x may be clipped to the interval between them.
         low, high = xp.minimum(center, shared_center), xp.maximum(center, shared_center)
         x = xp.minimum(xp.maximum(x, low), high)
-        return xp.abs(x - shared_center) - xp.abs(x - center)
+        return xp.abs(x - shared_center) - xp.abs(x - center), loss
 
     everywhere = tied[None, :] + xp.zeros_like(free)
-    gain = xp.sum(lists.weighted_sum(excess, free, everywhere) / w, axis=0)
-    gain = xp.where(shared, xp.zeros_like(gain), not_negative(gain))
-    loss = xp.sum(lists.weighted_sum(lambda x, c: xp.abs(x - c), free) / w, axis=0)
-    return free, tied, gain, loss
+    excess, losses = lists.weighted_sums(parts, free, everywhere)
+    gain = xp.where(shared, xp.zeros_like(tied), not_negative(xp.sum(excess / w, axis=0)))
+    return free, tied, gain, xp.sum(losses / w, axis=0)
 
 
 def l1_centers(

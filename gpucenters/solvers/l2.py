@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..arrays import errors
-from ..arrays.convert import as_block
+from ..arrays.budget import resolve_budget
+from ..arrays.convert import Block, as_block
 from ..arrays.dense import DenseBlock
 from ..arrays.devices import Place, resolve_place
-from ..arrays.groups import check_every_class, group_rows
+from ..arrays.grid import chunk_size, ranges
+from ..arrays.groups import Groups, check_every_class, group_rows
 from ..arrays.ops import array_namespace, to_float
 from ..arrays.typing import Array
 from .centers import SparseCenters
@@ -82,20 +84,27 @@ def solve_l2(moments: ClassMoments, scale: str | None = None) -> L2Centers:
         per_class = xp.sum(moments.spread / (sigma * sigma), axis=1)
         scatter = [to_float(per_class[c]) for c in range(len(weight))]
     total = moments.total
-    if len(weight) == 2:
-        # Exact for integer data, where the difference of two rounded means is not.
-        w0, w1 = weight
-        delta = (w0 * total[1, :] - w1 * total[0, :]) / (w0 * w1)
-        gain = 0.5 * (delta * delta)
-    else:
-        free = total / moments.place.asarray(weight)[:, None]
-        tied = _tied(free)
-        gain = xp.sum((free - tied) ** 2, axis=0)
+    gain = moments.place.zeros(total.shape[1])
+    for left, right in ranges(total.shape[1], chunk_size(moments.place)):
+        gain[left:right] = _gain(total[:, left:right], weight, moments.place)
     if sigma is not None:
         gain = gain / (sigma * sigma)
     loss = sum(s / w for s, w in zip(scatter, weight, strict=True))
     _check(gain, loss)
     return L2Centers(moments.place, tuple(weight), gain, loss, sigma, total)
+
+
+def _gain(total: Array, weight: list[float], place: Place) -> Array:
+    """What freeing each feature saves, unscaled, from class sums."""
+    xp = place.xp
+    if len(weight) == 2:
+        # Exact for integer data, where the difference of two rounded means is not.
+        w0, w1 = weight
+        delta = (w0 * total[1, :] - w1 * total[0, :]) / (w0 * w1)
+        return 0.5 * (delta * delta)
+    free = total / place.asarray(weight)[:, None]
+    away = free - _tied(free)
+    return xp.sum(away * away, axis=0)
 
 
 def _check(gain: Array, loss: float) -> None:
@@ -115,6 +124,7 @@ def l2_centers(
     sample_weight: Any = None,
     scale: str | None = None,
     device: str | None = None,
+    memory_budget: int | str | None = None,
 ) -> L2Centers:
     """Sparse l2 centers of labelled data, for every k at once.
 
@@ -137,6 +147,8 @@ def l2_centers(
         No centring: sparse data stay sparse.
     device : {None, "cpu", "cuda", "cuda:N", "auto"}, optional
         Where to work; None follows X.
+    memory_budget : int or str, optional
+        Workspace beyond X and the result, in bytes or as "2GB"; a quarter of what is free.
 
     Returns
     -------
@@ -170,13 +182,13 @@ def l2_centers(
         block = as_block(X, place)
         groups = group_rows(y, block.shape[0], place, n_classes=n_classes, weights=sample_weight)
         check_every_class(groups)
-        return solve_l2(class_moments(block, groups, per_feature=scale is not None), scale)
+        budget = resolve_budget(memory_budget, place)
+        moments = class_moments(block, groups, budget, per_feature=scale is not None)
+        return solve_l2(moments, scale)
 
 
-def class_moments(
-    block: Any, groups: Any, *, per_feature: bool, into: ClassMoments | None = None
-) -> ClassMoments:
-    """Class moments of a block, added to ``into`` (in place) where given.
+def class_moments(block: Block, groups: Groups, budget: int, *, per_feature: bool) -> ClassMoments:
+    """Class moments of a block.
 
     Raises
     ------
@@ -184,9 +196,8 @@ def class_moments(
         For values that are not finite or whose squares overflow. Finiteness is read off the sums:
         only a bad sum starts the search for its row.
     """
-    if into is None:
-        into = empty_moments(block, groups.n_classes, per_feature=per_feature)
-    moments = into.add(block, groups)
+    moments = empty_moments(block, groups.n_classes, per_feature=per_feature)
+    moments = moments.add(block, groups, budget)
     # (Dense moments are taken about the mean, so a huge constant shows in the sums alone.)
     xp = block.place.xp
     huge = isinstance(block, DenseBlock) and to_float(xp.max(xp.abs(moments.total))) > errors.LIMIT

@@ -97,10 +97,6 @@ def tied_interval(
 ) -> tuple[Array, Array]:
     """Ends of the interval of joint medians, each class with total weight one.
 
-    A bisection over the K sorted lists at once, without merging them. Each round takes the middle
-    item of what is left of each list, takes the weighted median of these K as the pivot, and drops
-    all items on the wrong side of it: at least a quarter of what is left.
-
     Parameters
     ----------
     columns : SortedColumns
@@ -114,6 +110,26 @@ def tied_interval(
     """
     xp, place = columns.place.xp, columns.place
     k, b = columns.shape
+    search = _search_two if columns.plain and k == 2 and not half.tolerance else _search
+    found = search(columns, half, low, high)
+    zero = xp.zeros_like(columns.size)
+    # The next larger value, where exactly half of the weight lies at or below ``found``.
+    upto = columns.first(lambda i: columns.value(i) > found, zero, columns.size)
+    infinity = xp.full((k, b), float("inf"), dtype=xp.float64, device=place.device)
+    following = xp.min(xp.where(upto < columns.size, columns.value(upto), infinity), axis=0)
+    more = half.exceeded(columns.mass(upto)) | ~xp.isfinite(following)
+    return found, xp.where(more, found, following)
+
+
+def _search(columns: SortedColumns, half: Half, low: Array, high: Array) -> Array:
+    """The smallest value with at least half of the weight up to it, among any number of lists.
+
+    A bisection over the K sorted lists at once, without merging them. Each round takes the middle
+    item of what is left of each list, takes the weighted median of these K as the pivot, and drops
+    all items on the wrong side of it: at least a quarter of what is left.
+    """
+    xp, place = columns.place.xp, columns.place
+    k = columns.shape[0]
     zero = xp.zeros_like(columns.size)
     classes = xp.arange(k, dtype=xp.int64, device=place.device)[:, None]
     left = columns.first(lambda i: columns.value(i) >= low, zero, columns.size)
@@ -138,12 +154,28 @@ def tied_interval(
         found = xp.where(some & reached, pivot, found)
         right = xp.where(some & reached, xp.where(is_owner, own, split), right)
         left = xp.where(some & ~reached, split, left)
-    # The next larger value, where exactly half of the weight lies at or below ``found``.
-    upto = columns.first(lambda i: columns.value(i) > found, zero, columns.size)
-    infinity = xp.full((k, b), float("inf"), dtype=xp.float64, device=place.device)
-    following = xp.min(xp.where(upto < columns.size, columns.value(upto), infinity), axis=0)
-    more = half.exceeded(columns.mass(upto)) | ~xp.isfinite(following)
-    return found, xp.where(more, found, following)
+    return found
+
+
+def _search_two(columns: SortedColumns, half: Half, low: Array, high: Array) -> Array:
+    """The same for two lists of unit weights: one bisection for each, a step of two look-ups.
+
+    With i + 1 items of one list at or below its item i, the other must have a known number there.
+    """
+    xp, place = columns.place.xp, columns.place
+    goal = place.asarray(half.goal, dtype=xp.int64)
+    other = xp.flip(half.factor, axis=0)
+    start, size = xp.flip(columns.start, axis=0), xp.flip(columns.size, axis=0)
+
+    def enough(item: Array) -> Array:
+        lacking = goal - (item + 1) * half.factor
+        need = (lacking + other - 1) // other  # of the other list, rounded up
+        last = columns.look_up(start + need - 1)
+        return (need <= 0) | ((need <= size) & (last <= columns.value(item)))
+
+    item = columns.first(enough, xp.zeros_like(columns.size), columns.size)
+    infinity = xp.full(item.shape, float("inf"), dtype=xp.float64, device=place.device)
+    return xp.min(xp.where(item < columns.size, columns.value(item), infinity), axis=0)
 
 
 def _pivot(columns: SortedColumns, left: Array, active: Array) -> tuple[Array, Array, Array]:

@@ -3,8 +3,8 @@
 Accumulators: passed in and added to in place. A stream, a shard or a device each gives one, and
 two of them merge. Second moments are kept in one of two forms. Dense blocks give centred ones,
 merged by Chan's formula. Sparse blocks give raw sums of squares, which simply add up, so that any
-split of integer data gives the same bits; only columns that are nearly full, where raw sums would
-cancel, are kept centred as well.
+split of integer data gives the same bits; only columns where raw sums would cancel are kept centred
+as well.
 """
 
 from __future__ import annotations
@@ -13,15 +13,19 @@ import copy
 from dataclasses import dataclass, field
 
 from ..arrays.convert import Block
-from ..arrays.dense import DenseBlock
+from ..arrays.dense import DenseBlock, RowChunk
 from ..arrays.devices import Place
+from ..arrays.grid import chunk_size, ranges
 from ..arrays.groups import Groups
 from ..arrays.ops import not_negative, to_float
 from ..arrays.sparse import SparseBlock
+from ..arrays.threads import run
 from ..arrays.typing import Array
 
-#: Columns that store more than this share of their rows get a centred second moment.
-FULL = 0.9
+#: Where the square of a class' mean is more than this share of its mean square, raw sums cancel,
+#: and the column gets a centred second moment. (Only a class that stores more than this share of
+#: its column can have it so.)
+CANCELS = 0.9
 
 
 @dataclass
@@ -49,8 +53,11 @@ class ClassMoments:
         """(K, m)."""
         return self.total.shape
 
-    def add(self, block: Block, groups: Groups) -> ClassMoments:
-        """Add a block, in place; returns the moments to go on with."""
+    def add(self, block: Block, groups: Groups, budget: int) -> ClassMoments:
+        """Add a block, in place; returns the moments to go on with.
+
+        ``budget`` is what further accumulators may take, in bytes.
+        """
         raise NotImplementedError
 
     def centred(self) -> CentredMoments:
@@ -60,6 +67,16 @@ class ClassMoments:
     def scatter(self) -> list[float]:
         """Second moment about the mean of each class, summed over the features."""
         raise NotImplementedError
+
+    def add_batch(self, block: Block, groups: Groups, budget: int) -> ClassMoments:
+        """Add a block in place, all of it or nothing; returns the moments to go on with."""
+        block.check_finite(squares=True)
+        before = self.copy()
+        try:
+            return self.add(block, groups, budget)
+        except BaseException:
+            vars(self).update(vars(before))
+            raise
 
     def copy(self) -> ClassMoments:
         """Moments that may be added to without changing these."""
@@ -102,39 +119,51 @@ class CentredMoments(ClassMoments):
         spread = place.zeros((k, m) if per_feature else k)
         return cls(place, [0.0] * k, [0] * k, place.zeros((k, m)), spread)
 
-    def add(self, block: Block, groups: Groups) -> CentredMoments:
+    def add(self, block: Block, groups: Groups, budget: int) -> CentredMoments:
         if isinstance(block, SparseBlock):
             fresh = RawMoments.empty(self.place, *self.shape, self.spread.ndim == 2)
-            return self.merge(fresh.add(block, groups).centred())
-        xp = self.place.xp
-        weight = [[w] for w in self.weight]  # as it stands at the columns that come next
-        seen: dict[tuple[int, int], float] = {}
-        for columns, c, x, s, w in block.class_chunks(groups):
-            if w == 0:
-                continue
-            sx = x if s is None else x * s
-            total = xp.sum(sx, axis=0)
-            # Two passes over the chunk in the corrected form: the second sum mends the rounding
-            # of the mean.
-            d = x - total / w
-            sd = d if s is None else d * s
-            error = xp.sum(sd, axis=0)
-            spread = xp.sum(sd * d, axis=0) - error * error / w
-            spread = not_negative(spread)
-            key = (c, columns.start)
-            before = seen.get(key, weight[c][0])
-            if before > 0:
-                # Chan, Golub & LeVeque: merge with what was there.
-                shift = (total + error) / w - self.total[c, columns] / before
-                spread = spread + shift * shift * (before * w / (before + w))
-            seen[key] = before + w
-            self.total[c, columns] += total
-            if self.spread.ndim == 2:
-                self.spread[c, columns] += spread
-            else:
-                self.spread[c] += xp.sum(spread)
-        self._count(groups)
+            return self.merge(fresh.add(block, groups, budget).centred())
+        for chunk in block.row_chunks(groups):
+            before = list(self.weight)
+
+            def add_columns(
+                columns: slice, chunk: RowChunk = chunk, before: list[float] = before
+            ) -> list[tuple[int, Array]]:
+                parts = chunk.by_class(columns)
+                return [(c, self._add_part(c, columns, before[c], *part)) for c, *part in parts]
+
+            # Side by side over the columns, in order over the rows.
+            for sums in run(add_columns, chunk.columns, self.place):
+                if self.spread.ndim == 1:
+                    for c, spread in sums:
+                        self.spread[c] += spread
+            for c, _, _, w in chunk.parts:
+                self.weight[c] += w
+        self.count = [a + b for a, b in zip(self.count, groups.count, strict=True)]
         return self
+
+    def _add_part(
+        self, c: int, columns: slice, before: float, x: Array, s: Array | None, w: float
+    ) -> Array:
+        """Add rows of one class in some columns; returns what the spread has grown by."""
+        xp = self.place.xp
+        sx = x if s is None else x * s
+        total = xp.sum(sx, axis=0)
+        # Two passes over the chunk in the corrected form: the second sum mends the rounding of
+        # the mean. (Rows that all have weight zero add nothing, but NaN among them shows.)
+        w_or_one = w or 1.0
+        d = x - total / w_or_one
+        sd = d if s is None else d * s
+        error = xp.sum(sd, axis=0)
+        spread = not_negative(xp.sum(sd * d, axis=0) - error * error / w_or_one)
+        if before > 0 and w > 0:
+            # Chan, Golub & LeVeque: merge with what was there.
+            shift = (total + error) / w - self.total[c, columns] / before
+            spread = spread + shift * shift * (before * w / (before + w))
+        self.total[c, columns] += total
+        if self.spread.ndim == 2:
+            self.spread[c, columns] += spread
+        return xp.sum(spread)
 
     def merge(self, other: CentredMoments) -> CentredMoments:
         """The moments of both data sets together, in place."""
@@ -174,19 +203,42 @@ class RawMoments(ClassMoments):
     Attributes
     ----------
     energy : array of shape (K,), float64
-        Weighted sums of squares of x over all features.
+        Weighted sums of squares of x over all features; zeros where ``square`` has them apart.
     square : array of shape (K, m), float64, or None
         The same for each feature, where a model needs it.
-    full : array of int64 of shape (f,), or None
-        Columns that are, or once were, nearly full.
-    full_moments : CentredMoments or None
+    steep : array of int64 of shape (f,), or None
+        Columns where raw sums cancel, or once did.
+    steep_moments : CentredMoments or None
         Their moments.
     """
 
     energy: Array
     square: Array | None
-    full: Array | None = None
-    full_moments: CentredMoments | None = field(default=None)
+    steep: Array | None = None
+    steep_moments: CentredMoments | None = field(default=None)
+
+    def add_batch(self, block: Block, groups: Groups, budget: int) -> ClassMoments:
+        if isinstance(block, DenseBlock):
+            return super().add_batch(block, groups, budget)
+        columns = block.touched_columns()
+        if columns is None:
+            return super().add_batch(block, groups, budget)
+        # A batch of few rows must cost no more than its entries, so keep only what it touches.
+        block.check_finite(squares=True)
+        xp, sums = self.place.xp, [a for a in (self.total, self.square) if a is not None]
+        kept = [xp.take(a, columns, axis=1) for a in sums]
+        before = {
+            name: copy.deepcopy(value)
+            for name, value in vars(self).items()
+            if name not in ("place", "total", "square")
+        }
+        try:
+            return self.add(block, groups, budget)
+        except BaseException:
+            for a, old in zip(sums, kept, strict=True):
+                a[:, columns] = old
+            vars(self).update(before)
+            raise
 
     @classmethod
     def empty(cls, place: Place, k: int, m: int, per_feature: bool) -> RawMoments:
@@ -194,42 +246,81 @@ class RawMoments(ClassMoments):
         square = place.zeros((k, m)) if per_feature else None
         return cls(place, [0.0] * k, [0] * k, place.zeros((k, m)), place.zeros(k), square)
 
-    def add(self, block: Block, groups: Groups) -> ClassMoments:
+    def add(self, block: Block, groups: Groups, budget: int) -> ClassMoments:
         if isinstance(
             block, DenseBlock
         ):  # dense data after sparse: go on in the form that never cancels
-            return self.centred().add(block, groups)
-        if self.square is not None:
-            self._extend_full(block.dense_columns(FULL))
-            if self.full is not None and self.full_moments is not None:
-                self.full_moments.add(block.densified(self.full), groups)
-        block.add_class_sums(groups, self.total, self.square, self.energy)
+            return self.centred().add(block, groups, budget)
+        columns = block.touched_columns()
+        energy = self.energy if self.square is None else None
+        block.add_class_sums(groups, self.total, self.square, energy, budget)
+        before = list(self.weight), list(self.count)
         self._count(groups)
+        if self.square is not None:
+            self._centre_steep(self._find_steep(columns), block, groups, *before)
         return self
 
-    def _extend_full(self, columns: Array) -> None:
-        """Take columns among the full ones, with what the raw sums know of them so far."""
-        xp = self.place.xp
-        known = self.place.zeros(self.shape[1], xp.bool)
-        if self.full is not None:
-            known[self.full] = True
-        columns = columns[~known[columns]]
-        if columns.shape[0] == 0:
+    def _find_steep(self, columns: Array | None) -> Array:
+        """Columns, among those given, where raw sums cancel and that are not kept centred yet."""
+        xp, m = self.place.xp, self.shape[1]
+        assert self.square is not None
+        weight = self.place.asarray(self.weight)[:, None]
+
+        def steep(total: Array, square: Array) -> Array:
+            return xp.any(total * total > CANCELS * weight * square, axis=0)
+
+        if columns is None:
+            cuts = ranges(m, chunk_size(self.place))
+            found = [steep(self.total[:, a:b], self.square[:, a:b]) for a, b in cuts]
+            columns = xp.nonzero(xp.concat(found))[0]
+        else:
+            total, square = (xp.take(a, columns, axis=1) for a in (self.total, self.square))
+            columns = columns[steep(total, square)]
+        if self.steep is None or columns.shape[0] == 0:
+            return columns
+        known = self.place.zeros(m, xp.bool)
+        known[self.steep] = True
+        return columns[~xp.take(known, columns)]
+
+    def _centre_steep(
+        self,
+        found: Array,
+        block: SparseBlock,
+        groups: Groups,
+        weight: list[float],
+        count: list[int],
+    ) -> None:
+        """Add the block, already in the raw sums, to the centred moments of steep columns.
+
+        What came before the block in a column found only now was not steep, so its raw sums (those
+        of now less those of the block) tell it well.
+        """
+        xp, place = self.place.xp, self.place
+        assert self.square is not None
+        old = 0 if self.steep is None else int(self.steep.shape[0])
+        if old + found.shape[0] == 0:
             return
-        fresh = CentredMoments(
-            self.place,
-            list(self.weight),
-            list(self.count),
-            xp.take(self.total, columns, axis=1),
-            xp.take(self._raw_spread(), columns, axis=1),
-        )
-        if self.full is None or self.full_moments is None:
-            self.full, self.full_moments = columns, fresh
-            return
-        self.full = xp.concat([self.full, columns])
-        old = self.full_moments
-        old.total = xp.concat([old.total, fresh.total], axis=1)
-        old.spread = xp.concat([old.spread, fresh.spread], axis=1)
+        columns = found if self.steep is None else xp.concat([self.steep, found])
+        order = xp.argsort(columns)
+        total, spread = block.centred_moments(xp.take(columns, order), groups)
+        back = xp.argsort(order)
+        total, spread = xp.take(total, back, axis=1), xp.take(spread, back, axis=1)
+        of_block = CentredMoments(place, list(groups.weight), list(groups.count), total, spread)
+        w = place.asarray([w or 1.0 for w in groups.weight])[:, None]
+        was = place.asarray([w or 1.0 for w in weight])[:, None]
+        total, spread = total[:, old:], spread[:, old:]
+        square = xp.take(self.square, found, axis=1) - (spread + total * (total / w))
+        total = xp.take(self.total, found, axis=1) - total
+        # (Nothing came before where there was no weight: the rounding of a difference must not.)
+        nothing = place.asarray([[w == 0] for w in weight])
+        total = xp.where(nothing, xp.zeros_like(total), total)
+        spread = not_negative(square - total * (total / was))
+        spread = xp.where(nothing, xp.zeros_like(spread), spread)
+        if self.steep_moments is not None:
+            total = xp.concat([self.steep_moments.total, total], axis=1)
+            spread = xp.concat([self.steep_moments.spread, spread], axis=1)
+        before = CentredMoments(place, weight, count, total, spread)
+        self.steep, self.steep_moments = columns, before.merge(of_block)
 
     def _raw_spread(self) -> Array:
         weight = self.place.asarray([w or 1.0 for w in self.weight])[:, None]
@@ -237,8 +328,8 @@ class RawMoments(ClassMoments):
 
     def _spread(self) -> Array:
         spread = self._raw_spread()
-        if self.full is not None and self.full_moments is not None:
-            spread[:, self.full] = self.full_moments.spread
+        if self.steep is not None and self.steep_moments is not None:
+            spread[:, self.steep] = self.steep_moments.spread
         return spread
 
     def centred(self) -> CentredMoments:
@@ -255,13 +346,17 @@ class RawMoments(ClassMoments):
     def scatter(self) -> list[float]:
         xp = self.place.xp
         k = self.shape[0]
-        if self.full is not None:
+        if self.square is not None:
             sums = xp.sum(self._spread(), axis=1)
             return [to_float(sums[c]) for c in range(k)]
         found = []
         for c, w in enumerate(self.weight):
-            row = self.total[c, :]
-            raw = to_float(self.energy[c]) - to_float(xp.sum(row * row)) / (w or 1.0)
+            squares = [
+                xp.sum(row * row)
+                for cut in ranges(self.shape[1], chunk_size(self.place))
+                for row in (self.total[c, cut[0] : cut[1]],)
+            ]
+            raw = to_float(self.energy[c]) - to_float(xp.sum(xp.stack(squares))) / (w or 1.0)
             found.append(max(raw, 0.0))
         return found
 

@@ -80,7 +80,12 @@ def log_priors(priors: object, weight: tuple[float, ...]) -> list[float]:
         raise ValueError(
             f"priors={priors!r} is not valid: use 'uniform', 'empirical' or K numbers."
         )
-    values = [float(p) for p in priors]  # type: ignore[attr-defined]
+    try:
+        values = [float(p) for p in priors]  # type: ignore[attr-defined]
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"priors={priors!r} is not valid: use 'uniform', 'empirical' or K numbers."
+        ) from error
     if len(values) != k:
         raise ValueError(f"priors has {len(values)} entries, but there are {k} classes.")
     if not all(0 < p <= 1 for p in values) or abs(sum(values) - 1) > 1e-8:

@@ -6,13 +6,16 @@ import math
 import numbers
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from ..arrays.devices import Place
 from ..arrays.ops import array_namespace, to_float, top_k
 from ..arrays.typing import Array
 
 _SPLIT = 2.0**13 + 1  # leaves 40 of 53 significant bits
 _HUGE = 2.0**1000  # above it the product with _SPLIT could overflow
+_LARGEST = 2.0**1023 * (2 - 2.0**-52)
 
 
 @dataclass(frozen=True)
@@ -23,12 +26,22 @@ class Selection:
     ----------
     support : array of int64 of shape (k,)
         Ascending.
-    ranking : array of int64 of shape (k,)
-        The same features by descending key.
+    key : array of shape (k,), float64
+        Their ranking keys.
     """
 
     support: Array
-    ranking: Array
+    key: Array
+
+    @cached_property
+    def ranking(self) -> Array:
+        """The same features by descending key, ties to the lower index: int64, (k,)."""
+        xp = array_namespace(self.key)
+        return xp.take(self.support, xp.argsort(-self.key, stable=True))
+
+    def to(self, place: Place) -> Selection:
+        """The same selection at another place."""
+        return Selection(place.move(self.support), place.move(self.key))
 
 
 def resolve_k(k: Any, n_features: int) -> int:
@@ -79,9 +92,14 @@ def ranking_key(gain: Array) -> Array:
     contract them.
     """
     xp = array_namespace(gain)
+    # Huge gains are scaled down by a power of two for the while, so that nothing overflows.
+    one = xp.ones_like(gain)
+    unit = xp.where(gain >= _HUGE, one * 2.0**60, one)
+    gain = gain / unit
     c = gain * _SPLIT
     d = c - gain
-    return xp.where(gain < _HUGE, c - d, gain)
+    key = c - d
+    return xp.minimum(key, _LARGEST / unit) * unit
 
 
 def select(gain: Array, k: Any = "all") -> Selection:
@@ -120,5 +138,4 @@ def select(gain: Array, k: Any = "all") -> Selection:
             )
     key = ranking_key(gain)
     support = top_k(key, count)
-    order = xp.argsort(-xp.take(key, support), stable=True)
-    return Selection(support, xp.take(support, order))
+    return Selection(support, xp.take(key, support))

@@ -43,7 +43,7 @@ def test_fit_and_predict_on_sparse_data_need_little_memory(
 ) -> None:
     X, y = text
     X = X.asformat(layout)
-    model = kind(k=1, scale=scale)
+    model = kind(k="all", scale=scale)
     assert _peak(lambda: model.fit(X, y)) < 100
     assert _peak(lambda: model.predict(X)) < 100
 

@@ -63,7 +63,11 @@ class Backend:
         if self.name == "numpy":
             host.flags.writeable = False
             return host
-        return self.xp.asarray(host, device=self.device)
+        if self.name == "cupy":
+            return self.xp.asarray(host, device=self.device)
+        # (array-api-strict may go through a list on its other device, and lose the type.)
+        kind = getattr(self.xp, host.dtype.name, None)
+        return self.xp.asarray(host, dtype=kind, device=self.device)
 
     def csr(self, values: Any, dtype: Any = None) -> Any:
         return self._compressed(scipy.sparse.csr_array, "csr_matrix", values, dtype)

@@ -86,7 +86,7 @@ class DenseBlock:
         map in C order is read a strip of columns at a time, as wide as the budget allows.
         """
         n, m = self.shape
-        if isinstance(self.array, np.memmap) and self.array.flags.c_contiguous and m > 1:
+        if _is_mapped(self.array) and self.array.flags.c_contiguous and m > 1:
             width = max(1, min(m, work.budget // (2 * n * self.array.itemsize)))
             work = Work(max(1, work.budget // 2), work.verbose)
             for left, right in work.progress(
@@ -197,6 +197,15 @@ class RowChunk:
         chunk = self.block.chunk(self.rows, (columns.start, columns.stop))
         for c, members, s, weight in self.parts:
             yield c, xp.astype(xp.take(chunk, members, axis=0), xp.float64), s, weight
+
+
+def _is_mapped(array: Array) -> bool:
+    """Whether an array is a view of a file: a slice or a check leaves only its base to tell."""
+    while isinstance(array, np.ndarray):
+        if isinstance(array, np.memmap):
+            return True
+        array = array.base
+    return False
 
 
 def _numbers(part: Array, first_row: int, columns: Any) -> Array:

@@ -81,7 +81,7 @@ class Place:
             return array_api_compat.to_device(x, self.device)
         if is_numpy(self.xp):
             return to_numpy(x)
-        return self.xp.asarray(to_numpy(x), device=self.device)
+        return self.asarray(to_numpy(x))
 
     def zeros(self, shape: int | tuple[int, ...], dtype: Any = None) -> Array:
         """Zeros here, float64 unless told."""
@@ -90,6 +90,9 @@ class Place:
 
     def asarray(self, values: Any, dtype: Any = None) -> Array:
         """Host values (numbers, lists, NumPy arrays) as an array here."""
+        if dtype is None and isinstance(values, np.ndarray) and not self.family:
+            # Other libraries may take values one by one, and then not know the type.
+            dtype = getattr(self.xp, values.dtype.name, None)
         return self.xp.asarray(values, dtype=dtype, device=self.device)
 
 

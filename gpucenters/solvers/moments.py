@@ -28,6 +28,8 @@ from ..arrays.work import Work
 #: its column can have it so.)
 CANCELS = 0.9
 
+_IN_PLACE = ("total", "square", "spread", "energy")  # arrays that blocks add to
+
 
 @dataclass
 class ClassMoments:
@@ -76,7 +78,12 @@ class ClassMoments:
         try:
             return self.add(block, groups, work)
         except BaseException:
-            vars(self).update(vars(before))
+            # Into the arrays that are there: a solution may refer to them.
+            for name, value in vars(before).items():
+                if getattr(value, "shape", ()) and name in _IN_PLACE:
+                    getattr(self, name)[...] = value
+                else:
+                    setattr(self, name, value)
             raise
 
     def copy(self) -> ClassMoments:
@@ -232,7 +239,7 @@ class RawMoments(ClassMoments):
         before = {
             name: copy.deepcopy(value)
             for name, value in vars(self).items()
-            if name not in ("place", "total", "square")
+            if name not in ("place", "total", "square")  # what stays, and what is kept above
         }
         try:
             return self.add(block, groups, work)
@@ -380,6 +387,6 @@ def empty_moments(block: Block, n_classes: int, *, per_feature: bool) -> ClassMo
     except MemoryError as error:
         size = 8 * n_classes * m * (2 if per_feature else 1)
         raise MemoryError(
-            f"the sums of {n_classes} classes x {m} features need {size:,} bytes, more than there "
+            f"the sums of {n_classes} classes x {m:,} features need {size:,} bytes, more than there "
             "is."
         ) from error

@@ -1,0 +1,149 @@
+"""Batches: in place, all or nothing, and no more costly than what they store."""
+
+from __future__ import annotations
+
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.base import clone
+
+from gpucenters import L2CenterClassifier
+from gpucenters.arrays import sums
+from gpucenters.solvers.moments import CentredMoments
+
+rng = np.random.default_rng(0)
+X = rng.poisson(0.7, (60, 8)).astype(np.float64)
+y = np.arange(60) % 2
+
+
+def _state(model: Any) -> list[bytes]:
+    moments = model._fitted.moments
+    parts = [moments.total, getattr(moments, "square", None), getattr(moments, "spread", None)]
+    arrays = [np.asarray(p).tobytes() for p in parts if p is not None]
+    return [*arrays, repr((moments.weight, moments.count)).encode()]
+
+
+def _models() -> list[L2CenterClassifier]:
+    return [L2CenterClassifier(), L2CenterClassifier(scale="std")]
+
+
+@pytest.mark.parametrize("model", _models(), ids=str)
+@pytest.mark.parametrize("wide", [False, True], ids=["narrow", "wide"])
+@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array, scipy.sparse.csc_array])
+def test_an_interrupted_batch_leaves_the_model_as_it_was(
+    model: Any, wide: bool, kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = clone(model)
+    data = np.concatenate([X, np.zeros((60, 5000))], axis=1) if wide else X.copy()
+    data[:, 0] += 1e6  # a column that is kept centred
+    model.partial_fit(kind(data[:40]), y[:40], classes=[0, 1])
+    expected, predicted = _state(model), model.predict(kind(data))
+
+    # The interrupt comes after some of the sums were added.
+    add, part = sums.add_class_sums, CentredMoments._add_part
+
+    def interrupted(*arguments: Any) -> None:
+        add(*arguments)
+        raise KeyboardInterrupt
+
+    def part_interrupted(*arguments: Any) -> Any:
+        part(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sums, "add_class_sums", interrupted)
+    monkeypatch.setattr(CentredMoments, "_add_part", part_interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(kind(data[40:43]), y[40:43])
+    monkeypatch.undo()
+    assert _state(model) == expected
+    np.testing.assert_array_equal(model.predict(kind(data)), predicted)
+    model.partial_fit(kind(data[40:]), y[40:])
+    whole = type(model)(**model.get_params()).fit(kind(data), y)
+    np.testing.assert_allclose(model.scores_, whole.scores_, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("model", _models(), ids=str)
+def test_copies_do_not_share_what_batches_add_to(model: Any) -> None:
+    model = clone(model)
+    S = scipy.sparse.csr_array(X)
+    model.partial_fit(S[:30], y[:30], classes=[0, 1])
+    copy = model.with_k(2)
+    moved = model.to("cpu")
+    expected = _state(copy)
+    model.partial_fit(S[30:], y[30:])
+    assert _state(copy) == expected == _state(moved)
+    copy.partial_fit(S[30:], y[30:])
+    assert _state(copy) == _state(model)
+    # And once it has sums of its own, it adds to them in place.
+    total = model._fitted.moments.total
+    model.partial_fit(S[:5], y[:5])
+    assert model._fitted.moments.total is total
+
+
+@pytest.mark.parametrize("scale", [None, "std"])
+def test_a_small_batch_of_very_wide_data_needs_little_memory(scale: str | None) -> None:
+    m, rows = 12_000_000, 1000
+    indices = np.sort(rng.choice(m, (rows, 20)), axis=1).ravel().astype(np.int32)
+    indptr = np.arange(0, rows * 20 + 1, 20, dtype=np.int32)
+    batch = scipy.sparse.csr_array((np.ones(rows * 20, np.float32), indices, indptr), (rows, m))
+    labels = np.arange(rows) % 2
+    model = L2CenterClassifier(k=10, scale=scale)
+    model.partial_fit(batch, labels, classes=[0, 1])
+    tracemalloc.start()
+    try:
+        model.partial_fit(batch, labels)
+        assert tracemalloc.get_traced_memory()[1] < 10e6
+    finally:
+        tracemalloc.stop()
+    assert model._fitted.moments.count == [1000, 1000]
+
+
+def test_memory_that_runs_out_halves_the_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    from gpucenters import L1CenterClassifier
+    from gpucenters.arrays import dense
+
+    expected = L1CenterClassifier().fit(X, y)
+    sort, widths = dense.sort_columns, []
+
+    def short_of_memory(chunk: Any, *rest: Any) -> Any:
+        widths.append(chunk.shape[1])
+        if chunk.shape[1] > most:
+            raise MemoryError
+        return sort(chunk, *rest)
+
+    monkeypatch.setattr(dense, "sort_columns", short_of_memory)
+    most = 3
+    model = L1CenterClassifier().fit(X, y)
+    np.testing.assert_array_equal(model.scores_, expected.scores_)
+    np.testing.assert_array_equal(model.centers_, expected.centers_)
+    assert widths[0] == 8 and min(widths) == 2
+    most = 0
+    with pytest.raises(MemoryError, match="a column of 60 samples does not fit"):
+        L1CenterClassifier().fit(X, y)
+
+
+def test_sums_that_do_not_fit_say_how_much_they_need() -> None:
+    wide = scipy.sparse.csr_array(([1.0], ([0], [0])), shape=(2, 2**44))
+    with pytest.raises(MemoryError, match=r"2 classes x 17,592,186,044,416 features need"):
+        L2CenterClassifier().fit(wide, [0, 1])
+
+
+def test_verbose_shows_progress_and_quiet_does_not(
+    capsys: pytest.CaptureFixture, tmp_path: Any
+) -> None:
+    from gpucenters import L1CenterClassifier
+
+    path = tmp_path / "map"
+    mapped = np.memmap(path, dtype=np.float64, mode="w+", shape=X.shape)
+    mapped[:] = X
+    L1CenterClassifier(memory_budget=1).fit(mapped, y)
+    quiet = capsys.readouterr()
+    assert quiet.out == quiet.err == ""
+    model = L1CenterClassifier(memory_budget=4000, verbose=True).fit(mapped, y)
+    loud = capsys.readouterr()
+    assert "passes over X" in loud.err
+    assert "L1CenterClassifier: 60 x 8" in loud.out
+    np.testing.assert_array_equal(model.scores_, L1CenterClassifier().fit(X, y).scores_)

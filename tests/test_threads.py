@@ -1,0 +1,191 @@
+"""Threads and budgets decide how fast, never what; and the host's loops do what NumPy's do."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from typing import Any
+
+import joblib
+import numpy as np
+import pytest
+import scipy.sparse
+
+from gpucenters import L1CenterClassifier, L2CenterClassifier
+from gpucenters.arrays import family, grid, host, sums, threads
+from gpucenters.arrays.convert import as_block
+from gpucenters.arrays.devices import HOST
+from gpucenters.arrays.threads import run, thread_count
+
+rng = np.random.default_rng(0)
+DENSE = rng.standard_normal((300, 700)).astype(np.float32) * 10.0 ** rng.integers(-3, 4, 700)
+SPARSE = scipy.sparse.random(2000, 300, 0.4, "csr", np.float64, rng)
+SPARSE.data[:] = rng.standard_normal(SPARSE.nnz)
+MODELS = [
+    L2CenterClassifier(),
+    L2CenterClassifier(scale="std"),
+    L1CenterClassifier(),
+    L1CenterClassifier(scale="pooled"),
+]
+
+
+@pytest.fixture
+def many_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small chunks and many lanes, so that small data are cut as large ones are."""
+    monkeypatch.setattr(grid, "_CPU_CHUNK", 2**10)
+    monkeypatch.setattr(grid, "_LANE", 2**12)
+
+
+def _everything(model: Any, X: Any, y: np.ndarray, s: Any) -> list[bytes]:
+    model.fit(X, y, sample_weight=s)
+    found = [model.scores_, model.centers_, model.objective_, model.decision_function(X)]
+    return [np.asarray(part).tobytes() for part in found]
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["unit", "weighted"])
+@pytest.mark.parametrize("X", [DENSE, SPARSE, SPARSE.tocsc()], ids=["dense", "csr", "csc"])
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_bits_do_not_depend_on_threads_or_budget(
+    model: Any, X: Any, weighted: bool, many_lanes: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    y = np.arange(X.shape[0]) % 3
+    s = rng.random(X.shape[0]) if weighted else None
+    found = []
+    for count in (1, 2, 4):
+        monkeypatch.setenv("OMP_NUM_THREADS", str(count))
+        monkeypatch.setattr(joblib, "cpu_count", lambda: 4)
+        assert thread_count(HOST) == count
+        for budget in (1, "1MB", None):
+            model.set_params(memory_budget=budget)
+            found.append(_everything(model, X, y, s))
+    assert all(f == found[0] for f in found)
+
+
+def test_lanes_are_many_where_the_entries_pay_for_them() -> None:
+    entries = np.asarray([0, 2**26])
+    assert len(grid.lanes(entries, 1000, HOST)) == 8
+    assert len(grid.lanes(entries, 2**26, HOST)) == 2
+    assert len(grid.lanes(entries, 2**28, HOST)) == 1
+    assert len(grid.lanes(np.asarray([0, 1000]), 10, HOST)) == 1
+    assert len(grid.lanes(np.asarray([0, 0]), 10, HOST)) == 1
+    cuts = grid.lanes(np.asarray([0, 2**22 + 3]), 10, HOST)
+    assert cuts[0][0] == 0 and cuts[-1][1] == 2**22 + 3
+    assert all(a[1] == b[0] for a, b in itertools.pairwise(cuts))
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["unit", "weighted"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int32, bool])
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_the_hosts_loops_give_the_bits_of_the_common_lines(
+    model: Any, dtype: Any, weighted: bool, many_lanes: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert host.AVAILABLE, "SciPy's loops are not as expected: the fast way is off"
+    X = SPARSE.copy()
+    X.data = np.round(10 * X.data)
+    X = X.astype(dtype)
+    X.eliminate_zeros()
+    y = np.arange(X.shape[0]) % 3
+    s = rng.integers(0, 4, X.shape[0]) if weighted else None
+    fast = _everything(model, X, y, s)
+    monkeypatch.setattr(host, "AVAILABLE", False)
+    assert not as_block(X, HOST).on_host
+    common = _everything(model, X, y, s)
+    assert fast[:2] == common[:2]
+    # Sums by row first, or straight by class: the same to rounding.
+    for a, b in zip(fast[2:], common[2:], strict=True):
+        np.testing.assert_allclose(np.frombuffer(a), np.frombuffer(b), rtol=1e-12, atol=1e-12)
+
+
+def test_scatter_add_sums_repeated_indices(monkeypatch: pytest.MonkeyPatch) -> None:
+    for available in (True, False):
+        monkeypatch.setattr(host, "AVAILABLE", available)
+        for kind in (np.int32, np.int64):
+            target = np.zeros(3)
+            family.scatter_add(
+                target, np.asarray([2, 0, 2], dtype=kind), np.asarray([1.0, 2, 3]), np
+            )
+            assert target.tolist() == [2, 0, 4]
+
+
+def test_keys_wider_than_int32() -> None:
+    # Classes x features beyond 2**31: the place of a sum needs int64.
+    m = 2**30
+    X = scipy.sparse.csr_array(
+        (np.asarray([1.0, 2, 3]), np.asarray([5, m - 1, m - 1]), np.asarray([0, 1, 2, 3])),
+        shape=(3, m),
+    )
+
+    class Wide:
+        """An accumulator that says it is as large, and notes where it was added to."""
+
+    block = as_block(X, HOST)
+    seen: list = []
+
+    def note(runs: Any, size: int, base: np.ndarray, *rest: Any) -> None:
+        seen.append(base)
+
+    from gpucenters.arrays.groups import group_rows
+    from gpucenters.arrays.work import Work
+
+    original = host.add_class_sums
+    host.add_class_sums = note
+    try:
+        total = np.broadcast_to(np.zeros(1), (3, m))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(HOST.xp, "reshape", lambda a, shape: a, raising=False)
+            sums.add_class_sums(
+                block, group_rows([0, 1, 2], 3, HOST), total, None, None, Work(10**9)
+            )
+    finally:
+        host.add_class_sums = original
+    assert seen[0].dtype == np.int64
+    assert seen[0].tolist() == [0, m, 2 * m]
+
+
+def test_run_keeps_the_order_and_lets_errors_out() -> None:
+    assert list(run(lambda i: i * i, range(100), HOST, 4)) == [i * i for i in range(100)]
+
+    def fail(i: int) -> int:
+        if i == 3:
+            raise KeyError(i)
+        return i
+
+    with pytest.raises(KeyError):
+        list(run(fail, range(10), HOST, 2))
+
+
+def test_run_begins_no_more_than_it_has_threads() -> None:
+    begun: list[int] = []
+
+    def tasks() -> Any:
+        for i in range(10):
+            begun.append(i)
+            yield i
+
+    results = run(lambda i: i, tasks(), HOST, 2)
+    assert next(results) == 0
+    assert len(begun) <= 4
+    assert list(results) == list(range(1, 10))
+    assert threading.active_count() < 10
+
+
+def test_one_thread_inside_joblibs_threads_and_by_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 3)
+    assert thread_count(HOST) == 3
+    counts = joblib.Parallel(n_jobs=2, backend="threading")(
+        joblib.delayed(thread_count)(HOST) for _ in range(4)
+    )
+    assert counts == [1] * 4
+    for value, expected in (("2", 2), ("8", 3), ("0", 3), ("4,2", 3), ("", 3)):
+        monkeypatch.setenv("OMP_NUM_THREADS", value)
+        assert thread_count(HOST) == expected
+
+
+def test_away_from_the_host_there_is_one_thread(backend: Any) -> None:
+    from gpucenters.arrays.devices import Place
+
+    if backend.name != "numpy":
+        assert threads.thread_count(Place(backend.xp, backend.device)) == 1

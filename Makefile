@@ -36,13 +36,15 @@ lowest:
 	.venv-lowest/bin/python $(PIP) install --quiet --editable '.[test]' -c tests/lowest.txt
 	.venv-lowest/bin/python -m pytest -q
 
-# The wheel, alone in a clean venv without extras: a first fit from it.
+# The wheel, alone in a clean venv without extras: a first fit from it, and then the demo.
 wheel: $(VENV)/.installed-dev
 	rm -rf dist
 	$(BIN)/python -m build --wheel --outdir dist .
 	$(PYTHON) -m venv --clear .venv-wheel
 	.venv-wheel/bin/python $(PIP) install --quiet dist/*.whl
 	cd dist && ../.venv-wheel/bin/python ../tests/first_fit.py
+	.venv-wheel/bin/python $(PIP) install --quiet "$$(echo dist/*.whl)[cli]"
+	cd dist && ../.venv-wheel/bin/gpucenters demo --device cpu
 
 clean:
 	rm -rf .venv .venv-lowest .venv-wheel dist

@@ -401,7 +401,7 @@ def test_a_damaged_coo_matrix_is_refused(
 def test_a_coo_matrix_of_unequal_parts_is_refused() -> None:
     X = scipy.sparse.coo_matrix(PLAIN)
     X.data = X.data[:-1]
-    with pytest.raises(ValueError, match="COO matrix differ in length"):
+    with pytest.raises(ValueError, match=r"COO matrix of shape .* differ in length"):
         L2CenterClassifier().fit(X, Y)
 
 

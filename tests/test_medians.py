@@ -183,7 +183,7 @@ def test_unit_weights_give_the_medians_of_numpy_to_the_bit(dtype: Any, backend: 
             np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("weight", [0.1, 1 / 3, 2, 1e-300, 1e300])
+@pytest.mark.parametrize("weight", [0.1, 1 / 3, 2, 1e-90, 1e90])
 def test_equal_weights_are_as_good_as_none(weight: float, backend: Any) -> None:
     rng = np.random.default_rng(4)
     y = _sized(rng, 3)

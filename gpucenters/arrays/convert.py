@@ -87,22 +87,57 @@ def checked_sparse(X: SparseMatrix) -> SparseMatrix:
     if X.ndim != 2:
         raise ValueError(f"Expected a 2D sparse matrix, got {X.ndim}D.")
     _check_size(X.shape)
+    _check_parts(X)
     if X.dtype.kind == "O":
         X = X.astype(np.float64)
     _check_kind(X.dtype)
     if X.format == "coo":
-        row, col = (X.row, X.col)
-        for index, size, name in ((row, X.shape[0], "row"), (col, X.shape[1], "col")):
+        for index, size, name in ((X.row, X.shape[0], "row"), (X.col, X.shape[1], "col")):
             _check_indices(index, size, f"{name} of the COO matrix")
-        if not len(row) == len(col) == len(X.data):
-            raise ValueError("row, col and data of the COO matrix differ in length.")
     elif X.format == "bsr":
-        _check_compressed(X, X.shape[0] // X.blocksize[0], X.shape[1] // X.blocksize[1])
+        rows, columns = X.data.shape[1:]
+        _check_compressed(X, X.shape[0] // rows, X.shape[1] // columns)
     if X.format not in ("csr", "csc"):
         X = X.tocsr()
     n, m = X.shape
     _check_compressed(X, *((n, m) if X.format == "csr" else (m, n)))
     return X
+
+
+def _check_parts(X: SparseMatrix) -> None:
+    """Raise unless the arrays that a sparse format consists of are arrays, and fit together.
+
+    They can be set to anything, and the compiled routines that convert formats believe them.
+    """
+    form = X.format
+    names = {"coo": ("row", "col", "data"), "dia": ("data", "offsets"), "lil": ("rows", "data")}
+    names |= dict.fromkeys(("csr", "csc", "bsr"), ("data", "indices", "indptr"))
+    for name in names.get(form, ()):
+        part = getattr(X, name)
+        if not is_array(part):
+            raise TypeError(f"the {name} of the {form.upper()} matrix is no array: {part!r}.")
+    n, m = X.shape
+    if form == "coo":
+        fits = X.row.ndim == 1 and X.row.shape == X.col.shape == X.data.shape
+    elif form == "dia":
+        fits = X.data.ndim == 2 and X.offsets.shape == X.data.shape[:1]
+    elif form == "lil":
+        fits = X.rows.shape == X.data.shape == (n,) and all(
+            len(columns) == len(values) and all(0 <= c < m for c in columns)
+            for columns, values in zip(X.rows, X.data, strict=True)
+        )
+    elif form == "bsr":
+        fits = X.data.ndim == 3 and all(
+            size > 0 and whole % size == 0
+            for size, whole in zip(X.data.shape[1:], X.shape, strict=True)
+        )
+    else:
+        fits = True  # CSR and CSC are looked at closely; a DOK matrix is a dict
+    if not fits:
+        raise ValueError(
+            f"the {form.upper()} matrix of shape {X.shape} is damaged: its "
+            f"{', '.join(names[form])} differ in length or do not fit its shape."
+        )
 
 
 def _check_compressed(X: SparseMatrix, major: int, minor: int) -> None:
@@ -114,6 +149,8 @@ def _check_compressed(X: SparseMatrix, major: int, minor: int) -> None:
         )
     if X.indptr.dtype.kind not in "iu" or X.indices.dtype.kind not in "iu":
         raise ValueError(f"indptr and indices of the {name} matrix must hold integers.")
+    if X.format != "bsr" and X.data.ndim != 1:
+        raise ValueError(f"the data of the {name} matrix has shape {X.data.shape}: one dimension.")
     if X.indices.ndim != 1 or X.indices.shape[0] > X.data.shape[0]:
         raise ValueError(
             f"the {name} matrix has {X.indices.shape[0]} indices for {X.data.shape[0]} values."

@@ -107,8 +107,16 @@ class DenseBlock:
                 weights = None
         index = [self.place.asarray(r) for r in rows]
 
+        out = None
+        if groups.weights is not None and not np.all(groups.weights > 0):
+            out = self.place.asarray(np.flatnonzero(groups.weights == 0))
+
         def sort(left: int, right: int) -> tuple[slice, SortedColumns]:
             chunk = self.chunk((0, n), (left, right))
+            if out is not None:  # what is left out must still be a number
+                xp = self.place.xp
+                if not bool(xp.all(xp.isfinite(xp.take(chunk, out, axis=0)))):
+                    self.check_finite(squares=False)
             lists = sort_columns(chunk, index, weights, groups, self.place)
             return slice(first + left, first + right), lists
 
@@ -212,11 +220,16 @@ def _numbers(part: Array, first_row: int, columns: Any) -> Array:
     """Objects as float64, or an error that says which is none."""
     try:
         return to_numpy(part).astype("float64")
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         for row, line in enumerate(part):
             for column, value in zip(columns, line, strict=True):
                 try:
                     float(value)
+                except OverflowError:
+                    raise ValueError(
+                        f"X holds a number in feature {column}, row {first_row + row}, that "
+                        "float64 cannot hold."
+                    ) from error
                 except (TypeError, ValueError):
                     raise type(error)(
                         f"X holds {value!r} in feature {column}, row {first_row + row}, which is "

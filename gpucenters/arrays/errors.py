@@ -26,7 +26,8 @@ def raise_bad_value(value: float, feature: int, row: int) -> NoReturn:
     if value in (float("inf"), float("-inf")):
         raise ValueError(f"Input X contains infinity {where}.")
     raise ValueError(
-        f"Input X contains {value!r} {where}: its square overflows float64. Rescale the feature."
+        f"Input X contains {value!r} {where}: its square, or a sum of squares, overflows float64. "
+        "Rescale the feature."
     )
 
 

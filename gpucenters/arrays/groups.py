@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,6 +13,7 @@ from .devices import Place
 from .namespace import to_numpy
 from .typing import Array
 
+_HEAVIEST = 1e100  # beyond it products of weights and values leave float64
 _EXACT = 2.0**53  # whole numbers below it are exact in float64
 
 
@@ -119,7 +121,9 @@ def group_rows(
     if codes.dtype.kind not in "iub":
         raise TypeError(f"class codes must be integers 0..K-1, got an array of {codes.dtype}.")
     largest = int(codes.max()) if codes.size else -1
-    k = largest + 1 if n_classes is None else int(n_classes)
+    k = largest + 1 if n_classes is None else operator.index(n_classes)
+    if k < 1:
+        raise ValueError(f"n_classes={n_classes!r} is not a number of classes.")
     if codes.size and (int(codes.min()) < 0 or largest >= k):
         bad = int(np.flatnonzero((codes < 0) | (codes >= k))[0])
         raise ValueError(f"class code {codes[bad]} in row {bad} is not one of 0..{k - 1}.")
@@ -131,6 +135,8 @@ def check_weights(weights: Any, n_samples: int) -> np.ndarray | None:
     """Sample weights as float64 on the host; None where all are 1. Raises for bad ones."""
     if weights is None:
         return None
+    if isinstance(weights, str | dict):
+        raise TypeError(f"sample_weight must be an array of numbers, got {weights!r}.")
     weights = to_numpy(weights)
     if weights.ndim == 0 and weights.dtype.kind in "iufb":
         weights = np.full(n_samples, float(weights))
@@ -142,7 +148,10 @@ def check_weights(weights: Any, n_samples: int) -> np.ndarray | None:
         )
     if weights.dtype.kind not in "iufbO":
         raise TypeError(f"sample_weight must hold real numbers, got {weights.dtype}.")
-    weights = weights.astype(np.float64)
+    try:
+        weights = weights.astype(np.float64)
+    except OverflowError as error:
+        raise ValueError("sample_weight holds a number that float64 cannot hold.") from error
     bad = np.flatnonzero(~np.isfinite(weights))
     if bad.size:
         raise ValueError(
@@ -153,6 +162,12 @@ def check_weights(weights: Any, n_samples: int) -> np.ndarray | None:
         raise ValueError(
             f"Negative values in data passed to `sample_weight`, first in row {bad[0]}: "
             f"{weights[bad[0]]}."
+        )
+    bad = np.flatnonzero((weights > 0) & ((weights < 1 / _HEAVIEST) | (weights > _HEAVIEST)))
+    if bad.size:
+        raise ValueError(
+            f"sample_weight is {weights[bad[0]]} in row {bad[0]}: weights must be 0 or between "
+            f"{1 / _HEAVIEST:g} and {_HEAVIEST:g}. Divide them by their mean."
         )
     return None if bool(np.all(weights == 1.0)) else weights
 

@@ -168,6 +168,14 @@ class SparseBlock(Compressed):
                 family.scatter_add(out[q, :], rows, term, xp)
         return xp.permute_dims(out + base[:, None], (1, 0))
 
+    def holds_whole_numbers(self) -> bool:
+        """Whether all stored values are whole numbers."""
+        for entries in self.entries():
+            xp = array_namespace(entries.values)
+            if not bool(xp.all(entries.values == xp.round(entries.values))):
+                return False
+        return True
+
     def check_finite(self, squares: bool) -> None:
         """Raise for the first value that is not finite, or whose square overflows."""
         for entries in self.entries():

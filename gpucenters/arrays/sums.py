@@ -179,6 +179,6 @@ def centred_moments(matrix: Compressed, columns: Array, groups: Groups) -> tuple
         family.scatter_add(error, key, s * away, xp)
         family.scatter_add(spread, key, s * away * away, xp)
     error = error - zeros * mean
-    spread = spread + zeros * mean * mean - error * error / weight
+    spread = spread + zeros * mean * mean - error * (error / weight)
     spread = xp.where(spread < 0, xp.zeros_like(spread), spread)
     return xp.reshape(total, (k, d)), xp.reshape(spread, (k, d))

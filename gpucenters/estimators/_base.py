@@ -21,18 +21,20 @@ from ..solvers.centers import SparseCenters
 from ..solvers.moments import ClassMoments
 from ..solvers.selection import Selection, select
 from .labels import decode, encode, host_labels
-from .validation import check_place, check_X, output_place, work_place
+from .validation import check_place, check_X, keeping_on_error, output_place, work_place
 
 
 @dataclass
 class Fitted:
     """What a fit leaves behind. The solution is formed once, when it is first asked for.
 
-    Kept apart from the estimator, so that asking a model for predictions never changes it.
+    Kept apart from the estimator, so that asking a model for predictions never changes it. The
+    parameters that the solution depends on are those at the fit, whatever is set later.
     """
 
     place: Place
     centers: SparseCenters | None
+    params: dict[str, Any]
     moments: ClassMoments | None = None
     selection: Selection | None = None
     cache: dict[str, Any] = field(default_factory=dict)
@@ -89,25 +91,32 @@ class CenterClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         self
         """
         self._check_parameters()
-        checked = check_X(self, X, reset=True)
-        labels = host_labels(y, self, checked.shape[0])
-        classes, codes = encode(labels)
-        if len(classes) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least two classes; y holds "
-                f"{len(classes)} class: {classes.tolist()}."
-            )
-        place = work_place(self, checked)
-        with place.current():
-            block, groups = self._enter(checked, codes, classes, sample_weight, place)
-            check_every_class(groups, classes)
-            work = Work.of(self.memory_budget, place, self.verbose)
-            fitted = self._solve(block, groups, work)
-            fitted.selection = select(fitted.centers, self.k)
+        with keeping_on_error(self, "n_features_in_", "feature_names_in_"):
+            checked = check_X(self, X, reset=True)
+            classes, codes = encode(host_labels(y, self, checked.shape[0]))
+            if len(classes) < 2:
+                raise ValueError(
+                    f"{type(self).__name__} needs samples of at least two classes; y holds "
+                    f"{len(classes)} class: {classes.tolist()}."
+                )
+            place = work_place(self, checked)
+            with place.current():
+                block, groups = self._enter(checked, codes, classes, sample_weight, place)
+                check_every_class(groups, classes)
+                work = Work.of(self.memory_budget, place, self.verbose)
+                fitted = self._solve(block, groups, work)
+                fitted.selection = select(fitted.centers, self.k)
         self.classes_, self._fitted = classes, fitted
         if self.verbose:
             self._report(checked.shape)
         return self
+
+    def __copy__(self) -> Self:
+        new = self.__class__.__new__(self.__class__)
+        new.__dict__.update(self.__dict__)
+        if hasattr(self, "_fitted"):
+            self._fitted.share()  # a batch for one must not change the other
+        return new
 
     def _enter(
         self, X: Any, codes: np.ndarray, classes: np.ndarray, sample_weight: Any, place: Place
@@ -152,7 +161,7 @@ class CenterClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         fitted = self._ready()
         if fitted.selection is None:
             with fitted.place.current():
-                fitted.selection = select(self._centers(), self.k)
+                fitted.selection = select(self._centers(), fitted.params["k"])
         return fitted.selection
 
     def _cached(self, name: str, make: Any) -> Any:
@@ -165,27 +174,29 @@ class CenterClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
     @property
     def support_(self) -> np.ndarray:
         """The selected features, ascending; int64 of shape (k,), on the host."""
-        return self._cached("support", lambda: to_numpy(self._selection().support))
+        return self._cached("support", lambda: read_only(to_numpy(self._selection().support)))
 
     @property
     def ranking_(self) -> np.ndarray:
         """The selected features by descending score; int64 of shape (k,), on the host."""
-        return self._cached("ranking", lambda: to_numpy(self._selection().ranking))
+        return self._cached("ranking", lambda: read_only(to_numpy(self._selection().ranking)))
 
     @property
     def scores_(self) -> Array:
         """The gain of each feature; float64 of shape (n_features,), on the model's device."""
-        return self._centers().gain
+        return read_only(self._centers().gain)
 
     @property
     def scale_(self) -> Array | None:
         """What each feature is divided by; float64 of shape (n_features,), or None."""
-        return self._centers().scale
+        return read_only(self._centers().scale)
 
     @property
     def centers_(self) -> Array:
         """Class centers on the support; float64 of shape (n_classes, k), in the units of X."""
-        return self._cached("centers", lambda: self._centers().at(self._selection().support)[0])
+        return self._cached(
+            "centers", lambda: read_only(self._centers().at(self._selection().support)[0])
+        )
 
     @property
     def objective_(self) -> float:
@@ -211,7 +222,10 @@ class CenterClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         new.k = k
         with fitted.place.current():
             selection = select(self._centers(), k)
-        new._fitted = Fitted(fitted.place, fitted.centers, fitted.share(), selection, shared=True)
+        params = fitted.params | {"k": k}
+        new._fitted = Fitted(
+            fitted.place, fitted.centers, params, fitted.share(), selection, shared=True
+        )
         return new
 
     def to(self, device: str) -> Self:
@@ -237,7 +251,7 @@ class CenterClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
             moments = fitted.share()
             moments = None if moments is None else moments.to(place)
             selection = None if fitted.selection is None else fitted.selection.to(place)
-        new._fitted = Fitted(place, centers, moments, selection, shared=True)
+        new._fitted = Fitted(place, centers, fitted.params, moments, selection, shared=True)
         return new
 
     # --- predicting ----------------------------------------------------------------------------
@@ -352,6 +366,7 @@ class CenterClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         checked = check_X(self, X, reset=False)
         check_place(self, checked, "transform")
         with place_of(checked).current():
+            as_block(checked, place_of(checked)).check_finite(squares=False)
             return take_columns(checked, place_of(checked).move(self._selection().support))
 
     def inverse_transform(self, X: Any) -> Any:
@@ -372,3 +387,11 @@ class CenterClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
             raise ValueError("X has a different shape than during fitting.")
         with place_of(X).current():
             return put_columns(X, self._selection().support, self.n_features_in_)
+
+
+def read_only(x: Array) -> Array:
+    """``x``; NumPy's as a view that cannot be written to, for copies of a model share it."""
+    if isinstance(x, np.ndarray):
+        x = x.view()
+        x.flags.writeable = False
+    return x

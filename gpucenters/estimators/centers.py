@@ -14,14 +14,14 @@ from ..arrays.work import Work
 from ..solvers.centers import SparseCenters
 from ..solvers.l1 import solve_l1
 from ..solvers.l2 import class_moments, solve_l2
-from ..solvers.moments import empty_moments
+from ..solvers.raw_moments import empty_moments
 from ..solvers.scaling import check_scale
 from ..solvers.scores import l1_scores, l2_scores, linear_form, log_priors
-from ..solvers.selection import resolve_k
+from ..solvers.selection import check_k
 from ._base import CenterClassifier, Fitted
 from .labels import encode, encode_against, host_labels
 from .probabilities import log_softmax_half, softmax_half
-from .validation import check_place, check_X, work_place
+from .validation import check_place, check_X, keeping_on_error, work_place
 
 
 class L2CenterClassifier(CenterClassifier):
@@ -107,20 +107,24 @@ class L2CenterClassifier(CenterClassifier):
 
     def _check_parameters(self) -> None:
         check_scale(self.scale)
-        resolve_k(self.k, 2**62)
+        check_k(self.k)
         if isinstance(self.priors, str):
             log_priors(self.priors, (1.0, 1.0))
 
     def _solve(self, block: Block, groups: Groups, work: Work) -> Fitted:
         log_priors(self.priors, tuple(groups.weight))
         moments = class_moments(block, groups, work, per_feature=self.scale is not None)
-        return Fitted(block.place, solve_l2(moments, self.scale), moments)
+        return Fitted(block.place, solve_l2(moments, self.scale), self._params(), moments)
+
+    def _params(self) -> dict[str, Any]:
+        return {"k": self.k, "scale": self.scale, "priors": self.priors}
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add a batch of samples: the moments are kept, never the data (Remark 5 of the paper).
 
         Any split of the rows gives the model that `fit` gives on all of them, to the bit where the
-        sums are exact. A call that fails leaves the model as it was.
+        sums are exact. A call that fails leaves the model as it was. Predicting before each class
+        was met raises a NotFittedError that names those missing.
 
         Parameters
         ----------
@@ -136,24 +140,30 @@ class L2CenterClassifier(CenterClassifier):
         self
         """
         first = not hasattr(self, "_fitted")
-        if first:
-            self._check_parameters()
+        self._check_parameters()
+        if not first and self.scale != self._fitted.params["scale"]:
+            raise ValueError(
+                f"scale={self.scale!r} is not the same as on the last call to partial_fit: "
+                f"{self._fitted.params['scale']!r}."
+            )
         known = self._known_classes(classes, first)
         log_priors(self.priors, (1.0,) * len(known))
-        checked = check_X(self, X, reset=first)
-        codes = encode_against(host_labels(y, self, checked.shape[0]), known)
-        if not first:
-            check_place(self, checked, "partial_fit")
-        place = work_place(self, checked) if first else self._fitted.place
-        work = Work.of(self.memory_budget, place, self.verbose)
-        with place.current():
-            block, groups = self._enter(checked, codes, known, sample_weight, place)
-            if first:
-                moments = empty_moments(block, len(known), per_feature=self.scale is not None)
-            else:
-                moments = self._fitted.own_moments()
-            moments = moments.add_batch(block, groups, work)
-        self.classes_, self._fitted = known, Fitted(place, None, moments)
+        kept = ("n_features_in_", "feature_names_in_") if first else ()
+        with keeping_on_error(self, *kept):
+            checked = check_X(self, X, reset=first)
+            codes = encode_against(host_labels(y, self, checked.shape[0]), known)
+            if not first:
+                check_place(self, checked, "partial_fit")
+            place = work_place(self, checked) if first else self._fitted.place
+            work = Work.of(self.memory_budget, place, self.verbose)
+            with place.current():
+                block, groups = self._enter(checked, codes, known, sample_weight, place)
+                if first:
+                    moments = empty_moments(block, len(known), per_feature=self.scale is not None)
+                else:
+                    moments = self._fitted.own_moments()
+                moments = moments.add_batch(block, groups, work)
+        self.classes_, self._fitted = known, Fitted(place, None, self._params(), moments)
         return self
 
     def _known_classes(self, classes: Any, first: bool) -> np.ndarray:
@@ -161,6 +171,8 @@ class L2CenterClassifier(CenterClassifier):
             if first:
                 raise ValueError("classes must be passed on the first call to partial_fit.")
             return self.classes_
+        if isinstance(classes, set | frozenset):
+            classes = list(classes)
         given, _ = encode(np.asarray(classes).ravel())
         if first and len(given) < 2:
             raise ValueError(f"classes must name at least two classes, got {given.tolist()}.")
@@ -183,10 +195,10 @@ class L2CenterClassifier(CenterClassifier):
                 f"this {type(self).__name__} has seen no sample of class "
                 f"{', '.join(map(repr, missing))} yet: call partial_fit with some first."
             )
-        return solve_l2(fitted.moments, self.scale)
+        return solve_l2(fitted.moments, fitted.params["scale"])
 
     def _log_priors(self) -> list[float]:
-        return log_priors(self.priors, self._centers().weight)
+        return log_priors(self._ready().params["priors"], self._centers().weight)
 
     def _scores(self, block: Block) -> Array:
         return l2_scores(block, self._centers(), self._selection().support, self._log_priors())
@@ -325,10 +337,10 @@ class L1CenterClassifier(CenterClassifier):
 
     def _check_parameters(self) -> None:
         check_scale(self.scale)
-        resolve_k(self.k, 2**62)
+        check_k(self.k)
 
     def _solve(self, block: Block, groups: Groups, work: Work) -> Fitted:
-        return Fitted(block.place, solve_l1(block, groups, work, self.scale))
+        return Fitted(block.place, solve_l1(block, groups, work, self.scale), {"k": self.k})
 
     def _scores(self, block: Block) -> Array:
         return l1_scores(block, self._centers(), self._selection().support)

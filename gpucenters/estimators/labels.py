@@ -37,7 +37,9 @@ def encode(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     ``numpy.unique`` sorts all labels: on a million strings that takes ten times as long as an l2
     fit. Small integers are counted, and strings looked up.
     """
-    if y.dtype.kind in "OUST":
+    if y.dtype.kind == "T":  # scikit-learn does not know NumPy's new strings
+        y = y.astype(object)
+    if y.dtype.kind in "OUS":
         values = y.tolist()
         try:
             classes = np.asarray(sorted(set(values)), dtype=y.dtype)
@@ -46,21 +48,30 @@ def encode(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
                 "y holds labels that cannot be compared with each other (mixed types, None or "
                 "NaN): use labels of one type."
             ) from error
-        check_classification_targets(classes)
+        _check_targets(classes)
         return classes, _look_up(classes, values)
     if y.dtype.kind in "iu" and y.size and _spread(y) <= 4 * y.size + 1024:
         low = int(y.min())
-        offset = y.astype(np.int64, copy=False) - low
+        # (Unsigned labels may not fit in int64, signed differences not in their own type.)
+        offset = (y - y.min()) if y.dtype.kind == "u" else y.astype(np.int64, copy=False) - low
         present = np.bincount(offset) > 0
-        classes = (np.flatnonzero(present) + low).astype(y.dtype)
+        found = np.flatnonzero(present)
+        classes = found.astype(y.dtype) + y.min() if low >= 0 else (found + low).astype(y.dtype)
         return classes, (np.cumsum(present) - 1)[offset]
     if y.dtype.kind == "f" and not np.all(np.isfinite(y)):
         row = int(np.flatnonzero(~np.isfinite(y))[0])
         what = "NaN" if np.isnan(y[row]) else f"infinity or a value too large for {y.dtype!r}"
         raise ValueError(f"Input y contains {what}. It is first in row {row}.")
+    if y.dtype.kind == "M" and np.any(np.isnat(y)):
+        raise ValueError("y contains NaT (not a time): a label is missing.")
     classes, codes = np.unique(y, return_inverse=True)
-    check_classification_targets(classes)
+    _check_targets(classes)
     return classes, codes
+
+
+def _check_targets(classes: np.ndarray) -> None:
+    # Repeated: labels that are all different look to it like the targets of a regression.
+    check_classification_targets(np.tile(classes, 3))
 
 
 def encode_against(y: np.ndarray, classes: np.ndarray) -> np.ndarray:

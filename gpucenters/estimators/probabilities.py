@@ -12,7 +12,10 @@ def log_softmax_half(scores: Array) -> Array:
     """Log of softmax(scores / 2): shape (n, K) from (n, K), or from (n, 1) for two classes."""
     z = _gaps(scores)
     xp = array_namespace(z)
-    return z - xp.log(xp.sum(xp.exp(z), axis=1, keepdims=True))
+    best = -xp.log(xp.sum(xp.exp(z), axis=1, keepdims=True))
+    # (Rounding must not lift another class to the best one here either.)
+    below = best - xp.abs(best) * _APART
+    return xp.where(z < 0, xp.minimum(z + best, below), z + best)
 
 
 def softmax_half(scores: Array) -> Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from sklearn.utils import check_array
@@ -22,14 +24,35 @@ def check_X(estimator: Any, X: Any, *, reset: bool) -> Array | SparseMatrix:
         checked: Any = checked_sparse(X)
     elif is_numpy(array_namespace(X)):
         checked = check_array(
-            X, dtype=None, ensure_all_finite=False, estimator=estimator, input_name="X"
+            X,
+            accept_sparse=("csr", "csc"),  # a data frame may have sparse columns
+            dtype=None,
+            ensure_all_finite=False,
+            estimator=estimator,
+            input_name="X",
         )
-        check_dense(checked)
+        if is_sparse(checked):
+            checked = checked_sparse(checked)
+        else:
+            check_dense(checked)
     else:
         check_dense(X)
         checked = X
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     return checked
+
+
+@contextmanager
+def keeping_on_error(estimator: Any, *names: str) -> Iterator[None]:
+    """Give the estimator back the attributes it had, if anything raises."""
+    before = {name: vars(estimator)[name] for name in names if name in vars(estimator)}
+    try:
+        yield
+    except BaseException:
+        for name in names:
+            vars(estimator).pop(name, None)
+        vars(estimator).update(before)
+        raise
 
 
 def check_place(estimator: Any, X: Any, method: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +16,8 @@ from ..arrays.ops import array_namespace, to_float
 from ..arrays.typing import Array
 from ..arrays.work import Work
 from .centers import SparseCenters
-from .moments import ClassMoments, empty_moments
+from .moments import ClassMoments
+from .raw_moments import moments_of
 from .scaling import feature_scale
 
 
@@ -99,8 +101,10 @@ def _gain(total: Array, weight: list[float], place: Place) -> Array:
     xp = place.xp
     if len(weight) == 2:
         # Exact for integer data, where the difference of two rounded means is not.
-        w0, w1 = weight
-        delta = (w0 * total[1, :] - w1 * total[0, :]) / (w0 * w1)
+        # (Weights and sums are brought near one by powers of two: no product leaves float64.)
+        (w0, e0), (w1, e1) = (math.frexp(w) for w in weight)
+        s0, s1 = total[0, :] * math.ldexp(1.0, -e0), total[1, :] * math.ldexp(1.0, -e1)
+        delta = (w0 * s1 - w1 * s0) / (w0 * w1)
         return 0.5 * (delta * delta)
     free = total / place.asarray(weight)[:, None]
     away = free - _tied(free)
@@ -196,8 +200,7 @@ def class_moments(block: Block, groups: Groups, work: Work, *, per_feature: bool
         For values that are not finite or whose squares overflow. Finiteness is read off the sums:
         only a bad sum starts the search for its row.
     """
-    moments = empty_moments(block, groups.n_classes, per_feature=per_feature)
-    moments = moments.add(block, groups, work)
+    moments = moments_of(block, groups, work, per_feature=per_feature)
     # (Dense moments are taken about the mean, so a huge constant shows in the sums alone.)
     xp = block.place.xp
     huge = isinstance(block, DenseBlock) and to_float(xp.max(xp.abs(moments.total))) > errors.LIMIT

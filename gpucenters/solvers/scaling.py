@@ -12,7 +12,7 @@ SCALES = (None, "std", "pooled")
 
 def check_scale(scale: str | None) -> None:
     """Raise a ValueError for an unknown scale."""
-    if scale not in SCALES:
+    if not (scale is None or isinstance(scale, str)) or scale not in SCALES:
         raise ValueError(f"scale={scale!r} is not valid: use None, 'std' or 'pooled'.")
 
 

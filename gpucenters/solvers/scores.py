@@ -72,6 +72,8 @@ def log_priors(priors: object, weight: tuple[float, ...]) -> list[float]:
         For anything else.
     """
     k = len(weight)
+    if isinstance(priors, dict | set):
+        raise ValueError("priors must be in the order of classes_: a list or an array.")
     if isinstance(priors, str):
         if priors == "uniform":
             return [0.0] * k

@@ -65,19 +65,30 @@ def resolve_k(k: Any, n_features: int) -> int:
     >>> resolve_k(0.29, 100), resolve_k(1, 100), resolve_k(1.0, 100)
     (29, 1, 100)
     """
-    if isinstance(k, str) and k == "all":
+    check_k(k)
+    if isinstance(k, str):
         return n_features
-    if isinstance(k, numbers.Integral) and not isinstance(k, bool) and int(k) >= 1:
-        if int(k) > n_features:
-            warnings.warn(
-                f"k={k} is greater than n_features={n_features}. All the features will be used.",
-                UserWarning,
-                stacklevel=2,
-            )
-        return min(int(k), n_features)
-    # An integral that is not a whole number >= 1 must not pass as a fraction: True is not 1.0.
-    if isinstance(k, numbers.Real) and not isinstance(k, numbers.Integral) and 0 < float(k) <= 1:
+    if not isinstance(k, numbers.Integral):
         return max(1, math.floor(float(k) * n_features * (1 + 1e-12)))
+    if int(k) > n_features:
+        warnings.warn(
+            f"k={k} is greater than n_features={n_features}. All the features will be used.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return min(int(k), n_features)
+
+
+def check_k(k: Any) -> None:
+    """Raise a ValueError unless ``k`` is an int >= 1, a float in (0, 1] or "all"."""
+    if isinstance(k, str) and k == "all":
+        return
+    # An integral that is no number of features must not pass as a fraction: True is not 1.0.
+    if isinstance(k, numbers.Integral):
+        if not isinstance(k, bool) and int(k) >= 1:
+            return
+    elif isinstance(k, numbers.Real) and 0 < float(k) <= 1:
+        return
     raise ValueError(
         f"k={k!r} is not valid: use an int >= 1 (a number of features), a float in (0, 1] (a "
         "fraction of them) or 'all'."
@@ -126,6 +137,9 @@ def select(gain: Array, k: Any = "all") -> Selection:
     """
     gain = getattr(gain, "gain", gain)
     xp = array_namespace(gain)
+    gain = xp.astype(xp.asarray(gain), xp.float64, copy=False)
+    if not bool(xp.all(xp.isfinite(gain))):
+        raise ValueError("gain contains NaN or infinity: such features cannot be ranked.")
     count = resolve_k(k, gain.shape[0])
     if not isinstance(k, str):
         positive = int(to_float(xp.sum(xp.astype(gain > 0, xp.int64))))

@@ -1,0 +1,242 @@
+"""What a hostile reader of the first version found, so that it stays mended."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+
+from gpucenters import L1CenterClassifier, L2CenterClassifier
+from gpucenters.solvers import l2_centers, select
+
+rng = np.random.default_rng(0)
+X = rng.standard_normal((40, 6))
+X[20:, 2] += 3
+y = np.repeat([0, 1], 20)
+KINDS = [L2CenterClassifier, L1CenterClassifier]
+
+
+def _lil(damage: Any) -> Any:
+    Q = scipy.sparse.lil_matrix(X)
+    damage(Q)
+    return Q
+
+
+DAMAGED = {
+    "lil values": lambda: _lil(lambda Q: Q.data[0].extend([1.0] * 1000)),
+    "lil columns": lambda: _lil(lambda Q: Q.rows[0].append(1)),
+    "lil outside": lambda: _lil(lambda Q: Q.rows[0].__setitem__(0, 6)),
+    "dia": lambda: _with(scipy.sparse.dia_matrix(X), "data", lambda d: d[:2]),
+    "bsr narrow": lambda: _with(
+        scipy.sparse.bsr_matrix(X, blocksize=(2, 2)), "data", lambda d: d[:, :, :0]
+    ),
+    "bsr wide": lambda: _with(
+        scipy.sparse.bsr_matrix(X, blocksize=(2, 2)), "data", lambda d: d[:, :, [0] * 5]
+    ),
+    "csr list": lambda: _with(scipy.sparse.csr_matrix(X), "data", lambda d: d.tolist()),
+    "csr none": lambda: _with(scipy.sparse.csr_matrix(X), "indices", lambda d: None),
+    "csr 2d": lambda: _with(scipy.sparse.csr_matrix(X), "data", lambda d: d[:, None]),
+    "coo": lambda: _with(scipy.sparse.coo_matrix(X), "data", lambda d: d[:-1]),
+}
+
+
+def _with(Q: Any, name: str, change: Any) -> Any:
+    setattr(Q, name, change(getattr(Q, name)))
+    return Q
+
+
+@pytest.mark.parametrize("name", list(DAMAGED))
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_damaged_matrix_of_any_format_is_refused(kind: Any, name: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=r"damaged|no array|one dimension|values\."):
+        kind().fit(DAMAGED[name](), y)
+
+
+@pytest.mark.parametrize("width", [2, 9])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_failed_fit_leaves_the_fitted_model(kind: Any, width: int) -> None:
+    model = kind(k=3).fit(X, y)
+    expected = model.decision_function(X)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(np.full((4, width), np.nan), [0, 1, 0, 1])
+    assert model.n_features_in_ == 6
+    np.testing.assert_array_equal(model.decision_function(X), expected)
+    with pytest.raises(ValueError, match="features"):
+        model.predict(np.zeros((2, width)))
+
+
+def test_parameters_set_after_the_fit_do_not_change_the_model() -> None:
+    model = L2CenterClassifier(priors="empirical").fit(X[:30], y[:30])
+    expected = model.decision_function(X)
+    model.set_params(priors=[0.9, 0.1], k=1)
+    np.testing.assert_array_equal(model.decision_function(X), expected)
+    np.testing.assert_allclose(X @ model.coef_[0] + model.intercept_, expected, atol=1e-9)
+    with pytest.raises(ValueError, match=r"scale='std' is not the same"):
+        model.set_params(scale="std").partial_fit(X, y)
+    with pytest.raises(ValueError, match="k=0"):
+        model.set_params(scale=None, k=0).partial_fit(X, y)
+
+
+def test_a_copy_does_not_change_with_the_original() -> None:
+    model = L2CenterClassifier(k=3).fit(X, y)
+    twin = copy.copy(model)
+    expected = twin.decision_function(X)
+    model.partial_fit(5 * X, 1 - y)
+    np.testing.assert_array_equal(twin.decision_function(X), expected)
+    np.testing.assert_array_equal(twin.with_k(3).decision_function(X), expected)
+
+
+@pytest.mark.parametrize("name", ["support_", "ranking_", "scores_", "centers_", "scale_"])
+def test_fitted_arrays_cannot_be_written_to(name: str) -> None:
+    model = L2CenterClassifier(k=3, scale="std").fit(X, y)
+    with pytest.raises(ValueError, match="read-only"):
+        getattr(model, name)[...] = 0
+
+
+def test_a_batch_that_overflows_with_the_others_is_refused() -> None:
+    for container in (np.asarray, scipy.sparse.csr_array):
+        model = L2CenterClassifier().partial_fit(container(X), y, classes=[0, 1])
+        model.partial_fit(container(np.full((2, 6), 5e153)), [0, 1])
+        expected = repr(model._fitted.moments)
+        with pytest.raises(ValueError, match="overflow float64"):
+            model.partial_fit(container(np.full((2, 6), -5e153)), [0, 1])
+        assert repr(model._fitted.moments) == expected
+
+
+@pytest.mark.parametrize("unit", [1e-90, 1e90])
+@pytest.mark.parametrize("scale", [None, "std"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_light_and_heavy_weights_change_nothing(kind: Any, scale: str | None, unit: float) -> None:
+    expected = kind(scale=scale).fit(X, y)
+    model = kind(scale=scale).fit(X, y, sample_weight=np.full(40, unit))
+    np.testing.assert_allclose(model.scores_, expected.scores_, rtol=1e-9)
+    np.testing.assert_array_equal(model.ranking_, expected.ranking_)
+
+
+@pytest.mark.parametrize("weight", [1e-110, 1e110, [10**400]])
+def test_absurd_weights_are_refused(weight: Any) -> None:
+    weights = [1.0] * 39 + (weight if isinstance(weight, list) else [weight])
+    with pytest.raises(ValueError, match="sample_weight"):
+        L2CenterClassifier().fit(X, y, sample_weight=np.asarray(weights, dtype=object))
+
+
+def test_the_objective_of_dense_data_in_sparse_form() -> None:
+    Y = rng.standard_normal((2000, 5))
+    codes = np.arange(2000) % 2
+    expected = l2_centers(Y, codes).loss
+    for offset in (1e6, 1e8):
+        found = l2_centers(scipy.sparse.csr_array(Y + offset), codes).loss
+        assert found == pytest.approx(expected, rel=1e-6)
+
+
+def test_log_probabilities_never_contradict_predict() -> None:
+    model = L2CenterClassifier().fit(np.repeat(np.eye(60), 2, axis=0), np.repeat(np.arange(60), 2))
+    Q = 0.3 + rng.standard_normal((200, 60)) * 1e-16 * rng.integers(0, 5, (200, 1))
+    predicted = model.predict(Q)
+    np.testing.assert_array_equal(model.predict_log_proba(Q).argmax(axis=1), predicted)
+    np.testing.assert_array_equal(model.predict_proba(Q).argmax(axis=1), predicted)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_left_out_must_still_be_a_number(kind: Any) -> None:
+    Q, s = X.copy(), np.ones(40)
+    Q[3, 1], s[3] = np.nan, 0
+    for container in (Q, scipy.sparse.csr_array(Q)):
+        with pytest.raises(ValueError, match="NaN in feature 1"):
+            kind().fit(container, y, sample_weight=s)
+
+
+def test_transform_refuses_nan_in_every_container() -> None:
+    Q = X.copy()
+    Q[3, 1] = np.nan
+    for container in (np.asarray, scipy.sparse.csr_array, scipy.sparse.csc_array):
+        model = L2CenterClassifier(k=2).fit(container(X), y)
+        with pytest.raises(ValueError, match="NaN"):
+            model.transform(container(Q))
+
+
+def test_a_data_frame_with_sparse_columns_stays_sparse() -> None:
+    frame = pd.DataFrame.sparse.from_spmatrix(scipy.sparse.csr_matrix(np.round(X)))
+    frame.columns = list("abcdef")
+    model = L2CenterClassifier(k=2).fit(frame, y)
+    plain = L2CenterClassifier(k=2).fit(np.round(X), y)
+    np.testing.assert_array_equal(model.support_, plain.support_)
+    np.testing.assert_array_equal(model.predict(frame), plain.predict(np.round(X)))
+    assert model.feature_names_in_.tolist() == list("abcdef")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        np.asarray([2**64 - 2, 2**64 - 1], dtype=np.uint64),
+        np.asarray([-128, 127], dtype=np.int8),
+        np.asarray([-(2**63), 2**63 - 1]),
+        np.asarray(["2020-01-01", "2021-01-01"], dtype="M8[D]"),
+    ],
+    ids=str,
+)
+def test_extreme_labels(names: np.ndarray) -> None:
+    model = L2CenterClassifier().fit(X, names[y])
+    assert model.classes_.tolist() == names.tolist()
+    assert model.predict(X).dtype == names.dtype
+    assert model.score(X, names[y]) == L2CenterClassifier().fit(X, y).score(X, y)
+
+
+def test_many_labels_are_not_taken_for_a_regression() -> None:
+    # (Warnings are errors here.)
+    Q = rng.standard_normal((300, 3))
+    for names in (np.arange(30).astype(str), np.arange(30) * 1.0, np.arange(30) * 10**6):
+        L2CenterClassifier().fit(Q, names[np.arange(300) % 30])
+
+
+def test_a_missing_time_is_no_label() -> None:
+    times = np.asarray(["2020-01-01", "NaT"], dtype="M8[D]")
+    with pytest.raises(ValueError, match="NaT"):
+        L2CenterClassifier().fit(X, times[y])
+
+
+@pytest.mark.parametrize("gain", [[np.nan, 1, 2], [np.inf, 1, np.inf]])
+def test_a_gain_that_is_no_number_cannot_be_ranked(gain: list) -> None:
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        select(np.asarray(gain), 1)
+
+
+def test_select_takes_any_real_gain() -> None:
+    assert select(np.asarray([3, 1, 4], dtype=np.float32), 2).support.tolist() == [0, 2]
+    assert select(np.asarray([3, 1, 4]), 1).support.tolist() == [2]
+
+
+@pytest.mark.parametrize("k", [2.7, 0, "two"])
+def test_a_number_of_classes_that_is_none(k: Any) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        l2_centers(X, y, n_classes=k)
+
+
+def test_a_huge_k_warns_once_and_says_the_width() -> None:
+    with pytest.warns(UserWarning, match="greater than n_features=6") as seen:
+        L2CenterClassifier(k=2**63).fit(X, y)
+    assert len([w for w in seen if "n_features" in str(w.message)]) == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "word"),
+    [
+        (L2CenterClassifier(priors={0.4: 0, 0.6: 1}), "priors"),
+        (L2CenterClassifier(scale=np.asarray(["std"])), "scale"),
+        (L2CenterClassifier(memory_budget="9" * 400 + "GB"), "memory_budget"),
+    ],
+    ids=["priors", "scale", "budget"],
+)
+def test_parameters_of_the_wrong_kind(model: Any, word: str) -> None:
+    with pytest.raises(ValueError, match=word):
+        model.fit(X, y)
+
+
+@pytest.mark.parametrize("weights", ["balanced", {0: 1, 1: 2}])
+def test_class_weights_are_not_sample_weights(weights: Any) -> None:
+    with pytest.raises(TypeError, match="sample_weight must be an array"):
+        L2CenterClassifier().fit(X, y, sample_weight=weights)

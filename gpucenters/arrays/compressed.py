@@ -99,12 +99,14 @@ class Compressed:
         xp, place = self.place.xp, self.place
         lookup = self.lookup(columns)
         kind = lookup.dtype
+        wanted = lookup >= 0  # a smaller table to look most entries up in
 
         def pick(entries: Entries) -> tuple[Array, Array, Array]:
-            position = entries.of_column(lookup)
-            keep = xp.nonzero(position >= 0)[0]
-            rows, position = xp.take(entries.rows(), keep), xp.take(position, keep)
-            return xp.astype(rows, kind), position, _storable(xp.take(entries.values, keep), xp)
+            keep = xp.nonzero(entries.of_column(wanted))[0]
+            rows, cols, values = (
+                xp.take(part, keep) for part in (entries.rows(), entries.columns(), entries.values)
+            )
+            return xp.astype(rows, kind), xp.take(lookup, cols), _storable(values, xp)
 
         parts = list(run(pick, self.entries(), place))
         empty = place.zeros(0, kind)

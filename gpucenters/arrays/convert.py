@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from . import host
 from .dense import DenseBlock
-from .devices import Place, place_of
+from .devices import HOST, Place, place_of
+from .grid import ranges
 from .namespace import (
     array_namespace,
     is_array,
@@ -19,12 +21,13 @@ from .namespace import (
     to_numpy,
 )
 from .sparse import SparseBlock
+from .threads import run
 from .typing import Array, SparseMatrix
 
 Block = DenseBlock | SparseBlock
 
 
-def as_block(X: Any, place: Place) -> Block:
+def as_block(X: Any, place: Place, *, summed: bool = True) -> Block:
     """X as a block that is worked on at ``place``.
 
     Parameters
@@ -33,6 +36,8 @@ def as_block(X: Any, place: Place) -> Block:
         Left as it is. A sparse matrix that is unsorted or has duplicates is canonicalised in a
         copy; formats other than CSR and CSC become CSR.
     place : Place
+    summed : bool, default=True
+        Whether duplicates must be summed and indices sorted; products do not need that.
 
     Raises
     ------
@@ -43,7 +48,7 @@ def as_block(X: Any, place: Place) -> Block:
         whose arrays are damaged.
     """
     if is_sparse(X):
-        return _sparse_block(checked_sparse(X), place)
+        return _sparse_block(checked_sparse(X), place, summed)
     if not is_array(X):
         X = np.asarray(X)
     check_dense(X)
@@ -170,14 +175,19 @@ def _check_compressed(X: SparseMatrix, major: int, minor: int) -> None:
 
 
 def _check_indices(index: Array, size: int, name: str, xp: Any = np) -> None:
-    if index.shape[0] and (int(xp.min(index)) < 0 or int(xp.max(index)) >= size):
+    def outside(cut: tuple[int, int]) -> bool:
+        part = index[cut[0] : cut[1]]
+        return int(xp.min(part)) < 0 or int(xp.max(part)) >= size
+
+    step = max(1, index.shape[0]) if xp is not np and not is_numpy(xp) else 2**20
+    if any(run(outside, ranges(index.shape[0], step), place_of(index))):
         bad = int(xp.nonzero((index < 0) | (index >= size))[0][0])
         raise ValueError(
             f"the {name} are damaged: entry {bad} is {int(index[bad])}, outside 0..{size - 1}."
         )
 
 
-def _sparse_block(X: SparseMatrix, place: Place) -> SparseBlock:
+def _sparse_block(X: SparseMatrix, place: Place, summed: bool = True) -> SparseBlock:
     # A header of our own: what it learns about order and duplicates is read off the arrays, not
     # off flags that may be stale, and the caller's matrix is not touched.
     sparse = sparse_module(array_namespace(X))
@@ -187,12 +197,24 @@ def _sparse_block(X: SparseMatrix, place: Place) -> SparseBlock:
     if data.dtype == np.float16:  # SciPy's own routines do not know it
         data = data.astype(np.float32)
     view = kind((data, indices, X.indptr), shape=X.shape)
-    if not view.has_canonical_format:
+    if summed and not _is_canonical(view):
         view = view.copy()
         view.sum_duplicates()
     if not place.family:
         raise TypeError(f"sparse matrices cannot be moved to {place}.")
     return SparseBlock(view.data, view.indices, view.indptr, view.shape, X.format == "csr", place)
+
+
+def _is_canonical(view: SparseMatrix) -> bool:
+    """Whether a matrix is sorted and without duplicates; on the host its parts side by side."""
+    if not is_numpy(array_namespace(view)) or not host.AVAILABLE:
+        return bool(view.has_canonical_format)
+    major = view.indptr.shape[0] - 1
+
+    def check(cut: tuple[int, int]) -> bool:
+        return host.is_canonical(view.indptr[cut[0] : cut[1] + 1], view.indices)
+
+    return all(run(check, ranges(major, max(2**16, major // 8)), HOST))
 
 
 def take_columns(X: Any, columns: Array) -> Any:

@@ -75,7 +75,7 @@ def row_ranges(indptr: np.ndarray, size: int) -> Iterator[tuple[int, int]]:
 
 
 # Lanes: parts of a sparse matrix that are summed apart and then merged in order.
-_LANE = 2**20  # stored entries that make a second accumulator worth its while
+_LANE = 2**23  # stored entries that make an accumulator of their own worth its while
 _MOST_LANES = 8
 
 
@@ -89,5 +89,6 @@ def lanes(indptr: np.ndarray, accumulator: int, place: Place) -> list[tuple[int,
     n = 1
     if not is_cupy(place.xp):
         n = max(1, min(_MOST_LANES, count // _LANE, 2 * count // max(accumulator, 1)))
+        n = 2 ** (n.bit_length() - 1)  # so that two or four threads share them evenly
     cuts = [count * lane // n for lane in range(n + 1)]
     return list(itertools.pairwise(cuts))

@@ -25,7 +25,13 @@ try:
 
     AVAILABLE = all(
         hasattr(tools, name)
-        for name in ("csc_matvec", "csc_matvecs", "csr_matvec", "csr_matvecs", "csr_scale_rows")
+        for name in (
+            "csc_matvec",
+            "csr_matvec",
+            "csr_matvecs",
+            "csr_scale_rows",
+            "csr_has_canonical_format",
+        )
     )
 except ImportError:
     AVAILABLE = False
@@ -39,6 +45,11 @@ def scatter_add(target: np.ndarray, index: np.ndarray, values: np.ndarray) -> No
     ends = np.asarray([0, index.shape[0]], dtype=index.dtype)
     one = _ONE.astype(target.dtype)
     tools.csc_matvec(target.shape[0], 1, ends, index, values, one, target)
+
+
+def is_canonical(indptr: np.ndarray, indices: np.ndarray) -> bool:
+    """Whether rows are sorted and without duplicates; ``indptr`` may be a part of it."""
+    return bool(tools.csr_has_canonical_format(indptr.shape[0] - 1, indptr, indices))
 
 
 def spread(per_row: np.ndarray, offsets: np.ndarray, out: np.ndarray) -> None:
@@ -100,7 +111,10 @@ def add_class_sums(
         scatter_add(total, key, x)
         if square is None and energy is None:
             continue
-        np.multiply(x, e.values, out=x, casting="unsafe")
+        if weights is None:
+            np.multiply(x, x, out=x)
+        else:
+            np.multiply(x, e.values, out=x, casting="unsafe")
         if square is not None:
             scatter_add(square, key, x)
         if energy is not None:

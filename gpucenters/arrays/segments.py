@@ -33,20 +33,18 @@ def sort_segments(
         None where no column is left.
     """
     xp, k, b = place.xp, groups.n_classes, int(offsets.shape[0]) - 1
-    column = family.spread(xp.arange(b, dtype=xp.int64), offsets, values.shape[0], xp)
-    code = xp.astype(xp.take(groups.device_codes, rows), xp.int64)
+    kind = xp.int32 if k * b < 2**31 else xp.int64
+    column = family.spread(xp.arange(b, dtype=kind), offsets, values.shape[0], xp)
+    segment = xp.astype(xp.take(groups.device_codes, rows), kind) * b + column
     x = values if values.dtype == xp.float32 else xp.astype(values, xp.float64)
-    counts = xp.int64 if groups.whole else xp.float64
-    keep = x != 0
-    weight = None
-    if groups.weights is not None:
-        weight = xp.take(groups.device_weights, rows)
-        keep = keep & (weight > 0)
+    weight = None if groups.weights is None else xp.take(groups.device_weights, rows)
+    counts = x != 0 if weight is None else (x != 0) & (weight > 0)
+    if not bool(xp.all(counts)):
+        column, segment, x, weight = _those(xp.nonzero(counts)[0], column, segment, x, weight, xp)
     # The weight that is stored, of each class and column.
-    held = place.zeros(k * b, counts)
-    segment = code * b + column
-    share = xp.ones_like(segment) if weight is None else weight
-    family.scatter_add(held, segment[keep], xp.astype(share[keep], counts), xp)
+    held = place.zeros(k * b, xp.int64 if groups.whole else xp.float64)
+    share = xp.ones_like(x) if weight is None else weight
+    family.scatter_add(held, segment, xp.astype(share, held.dtype), xp)
     held = xp.reshape(held, (k, b))
     total = place.asarray(groups.weight)[:, None]
     unsettled = xp.any(2 * held >= (1 - 1e-9) * total, axis=0)
@@ -54,12 +52,21 @@ def sort_segments(
     width = int(kept.shape[0])
     if width == 0:
         return kept, None
-    # Renumber the columns that are left and drop all other entries.
-    position = xp.cumsum(xp.astype(unsettled, xp.int64)) - 1
-    keep = keep & xp.take(unsettled, column)
-    segment = code[keep] * width + xp.take(position, column[keep])
-    weight = None if weight is None else weight[keep]
-    return kept, _lists(x[keep], segment, weight, xp.take(held, kept, axis=1), groups, place)
+    if width < b:
+        # Drop the entries of all other columns and number those left anew.
+        left = xp.nonzero(xp.take(unsettled, column))[0]
+        column, segment, x, weight = _those(left, column, segment, x, weight, xp)
+        position = xp.astype(xp.cumsum(xp.astype(unsettled, xp.int64)) - 1, kind)
+        segment = (segment // b) * width + xp.take(position, column)
+    return kept, _lists(x, segment, weight, xp.take(held, kept, axis=1), groups, place)
+
+
+def _those(
+    index: Array, column: Array, segment: Array, x: Array, weight: Array | None, xp: Any
+) -> tuple[Array, Array, Array, Array | None]:
+    """The entries of these numbers."""
+    column, segment, x = (xp.take(part, index) for part in (column, segment, x))
+    return column, segment, x, None if weight is None else xp.take(weight, index)
 
 
 def _lists(
@@ -68,7 +75,7 @@ def _lists(
     xp, shape = place.xp, held.shape
     k, width = shape
     stored, negative = (place.zeros(k * width, xp.int64) for _ in range(2))
-    family.scatter_add(stored, segment, xp.ones_like(segment), xp)
+    family.scatter_add(stored, segment, xp.ones_like(segment, dtype=xp.int64), xp)
     family.scatter_add(negative, segment, xp.astype(x < 0, xp.int64), xp)
     values, weights = family.segment_sort(x, segment, xp, weight)
     ends = xp.cumsum(stored)

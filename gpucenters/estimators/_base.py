@@ -61,6 +61,7 @@ class CenterClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
     device: str | None
     memory_budget: int | str | None
     verbose: bool
+    _linear = False  # whether scores are a product with X, which duplicates do not change
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -266,7 +267,7 @@ class CenterClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         checked = check_X(self, X, reset=False)
         check_place(self, checked, method)
         with fitted.place.current():
-            block = as_block(checked, fitted.place)
+            block = as_block(checked, fitted.place, summed=not self._linear)
             scores = self._scores(block)
             xp = fitted.place.xp
             if not bool(xp.all(xp.isfinite(scores))):

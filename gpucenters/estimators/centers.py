@@ -105,6 +105,8 @@ class L2CenterClassifier(CenterClassifier):
         self.memory_budget = memory_budget
         self.verbose = verbose
 
+    _linear = True
+
     def _check_parameters(self) -> None:
         check_scale(self.scale)
         check_k(self.k)

@@ -40,16 +40,7 @@ def encode(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if y.dtype.kind == "T":  # scikit-learn does not know NumPy's new strings
         y = y.astype(object)
     if y.dtype.kind in "OUS":
-        values = y.tolist()
-        try:
-            classes = np.asarray(sorted(set(values)), dtype=y.dtype)
-        except TypeError as error:
-            raise TypeError(
-                "y holds labels that cannot be compared with each other (mixed types, None or "
-                "NaN): use labels of one type."
-            ) from error
-        _check_targets(classes)
-        return classes, _look_up(classes, values)
+        return _encode_strings(y)
     if y.dtype.kind in "iu" and y.size and _spread(y) <= 4 * y.size + 1024:
         low = int(y.min())
         # (Unsigned labels may not fit in int64, signed differences not in their own type.)
@@ -98,6 +89,32 @@ def decode(codes: Array, classes: np.ndarray, place: Place) -> Array:
                 return classes[to_numpy(codes)]
             return place.xp.take(table, place.move(codes))
     return classes[to_numpy(codes)]
+
+
+_FEW = 8  # classes that are looked for one by one, each by one comparison of the whole array
+
+
+def _encode_strings(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`encode` for strings, and for objects in general."""
+    few = set(y[:1000].tolist())
+    if len(few) <= _FEW and all(isinstance(label, str) for label in few):
+        classes = np.asarray(sorted(few), dtype=y.dtype)
+        codes = np.full(y.shape[0], len(classes), dtype=np.intp)
+        for code, label in enumerate(classes):
+            codes[y == label] = code
+        if not np.any(codes == len(classes)):
+            _check_targets(classes)
+            return classes, codes
+    values = y.tolist()
+    try:
+        classes = np.asarray(sorted(set(values)), dtype=y.dtype)
+    except TypeError as error:
+        raise TypeError(
+            "y holds labels that cannot be compared with each other (mixed types, None or NaN): "
+            "use labels of one type."
+        ) from error
+    _check_targets(classes)
+    return classes, _look_up(classes, values)
 
 
 def _look_up(classes: np.ndarray, values: list) -> np.ndarray:

@@ -131,14 +131,16 @@ def _medians(lists: SortedColumns, groups: Groups) -> tuple[Array, Array, Array,
     # classes share a point. Else all joint medians lie between them.
     common_low, common_high = xp.max(low, axis=0), xp.min(high, axis=0)
     shared = common_low <= common_high
+    w = place.asarray(weight)[:, None]
+    tied = midpoint(common_low, common_high, lists)
+    if bool(xp.all(shared)):
+        (losses,) = lists.weighted_sums(lambda x, center: (xp.abs(x - center),), free)
+        return free, tied, xp.zeros_like(tied), xp.sum(losses / w, axis=0)
     half = Half.of(lists, weight, n, whole)
     # (Where nothing is to be searched, an interval of one point costs no rounds.)
     start = xp.where(shared, common_low, common_high)
     tied_low, tied_high = tied_interval(lists, half, start, common_low)
-    tied = xp.where(
-        shared, midpoint(common_low, common_high, lists), midpoint(tied_low, tied_high, lists)
-    )
-    w = place.asarray(weight)[:, None]
+    tied = xp.where(shared, tied, midpoint(tied_low, tied_high, lists))
 
     def parts(x: Array, center: Array, shared_center: Array) -> tuple[Array, Array]:
         loss = xp.abs(x - center)

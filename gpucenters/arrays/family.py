@@ -42,7 +42,7 @@ def top_k(key: Array, k: int, xp: Namespace) -> Array:
     kth = xp.partition(key, m - k)[m - k]
     above = xp.nonzero(key > kth)[0]
     equal = xp.nonzero(key == kth)[0][: k - above.shape[0]]
-    return xp.sort(xp.concat([above, equal]))
+    return xp.sort(xp.concat([above, equal]), stable=False)
 
 
 def spread(per_row: Array, offsets: Array, count: int, xp: Namespace) -> Array:
@@ -66,6 +66,21 @@ def spread(per_row: Array, offsets: Array, count: int, xp: Namespace) -> Array:
     marks = xp.zeros(count + 1, dtype=xp.int64)
     xp.add.at(marks, offsets[1:-1], 1)
     return xp.take(per_row, xp.cumsum(marks[:-1]))
+
+
+def sorted_lines(chunk: Array, rows: list[Array], xp: Namespace) -> Array:
+    """Each column of a chunk as a line, the rows of each class sorted within it: (b, n)."""
+    table = xp.empty((chunk.shape[1], sum(r.shape[0] for r in rows)), dtype=chunk.dtype)
+    start = 0
+    for r in rows:
+        part = table[:, start : start + r.shape[0]]
+        start += r.shape[0]
+        part[...] = xp.take(chunk, r, axis=0).T
+        if is_numpy(xp):
+            part.sort(axis=1)  # in place; CuPy sorts contiguous arrays only
+        else:
+            part[...] = xp.sort(part, axis=1, stable=False)
+    return table
 
 
 def segment_sort(
@@ -92,5 +107,5 @@ def segment_sort(
     if weights is not None:
         order = xp.argsort(key)
         return values[order], weights[order]
-    bits = xp.sort(key).astype(xp.uint32).view(xp.int32)
+    bits = xp.sort(key, stable=False).astype(xp.uint32).view(xp.int32)
     return xp.where(bits < 0, bits ^ sign, ~bits).view(xp.float32), None

@@ -9,3 +9,9 @@ def top_k(key: Array, k: int, xp: Namespace) -> Array:
     """Indices of the k largest keys, ascending; among equal keys the lower index is taken."""
     order = xp.argsort(-key, stable=True)
     return xp.sort(order[:k])
+
+
+def sorted_lines(chunk: Array, rows: list[Array], xp: Namespace) -> Array:
+    """Each column of a chunk as a line, the rows of each class sorted within it: (b, n)."""
+    lines = [xp.permute_dims(xp.take(chunk, r, axis=0), (1, 0)) for r in rows]
+    return xp.concat([xp.sort(line, axis=1, stable=False) for line in lines], axis=1)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from . import family
+from . import family, generic
 from .devices import Place
 from .grid import chunk_size, ranges
 from .groups import Groups
@@ -210,12 +210,12 @@ def sort_columns(
     """
     xp, b = place.xp, chunk.shape[1]
     counts = tuple(int(r.shape[0]) for r in rows)
-    # One line a column, so that each sort runs over contiguous memory.
-    lines = [xp.permute_dims(xp.take(chunk, r, axis=0), (1, 0)) for r in rows]
     sorted_weights = cumulative = None
     if weights is None:
-        lines = [xp.sort(line, axis=1) for line in lines]
+        table = (family if place.family else generic).sorted_lines(chunk, rows, xp)
     else:
+        # One line a column, so that each sort runs over contiguous memory.
+        lines = [xp.permute_dims(xp.take(chunk, r, axis=0), (1, 0)) for r in rows]
         orders = [xp.argsort(line, axis=1, stable=True) for line in lines]
         lines = [xp.take_along_axis(a, o, axis=1) for a, o in zip(lines, orders, strict=True)]
         kind = xp.int64 if groups.whole else xp.float64
@@ -226,13 +226,14 @@ def sort_columns(
         sums = [xp.cumulative_sum(xp.astype(w, kind), axis=1) for w in ws]
         sorted_weights = xp.reshape(xp.concat(ws, axis=1), (-1,))
         cumulative = xp.reshape(xp.concat(sums, axis=1), (-1,))
+        table = xp.concat(lines, axis=1)
     offsets = [sum(counts[:c]) for c in range(len(counts))]
     line_starts = sum(counts) * xp.arange(b, dtype=xp.int64, device=place.device)
     start = place.asarray(offsets, dtype=xp.int64)[:, None] + line_starts
     size = place.asarray(counts, dtype=xp.int64)[:, None] + xp.zeros_like(start)
     return DenseSortedColumns(
         place=place,
-        values=xp.reshape(xp.concat(lines, axis=1), (-1,)),
+        values=xp.reshape(table, (-1,)),
         start=start,
         size=size,
         depth=max(counts).bit_length() + 1,

@@ -20,6 +20,8 @@ from .l2 import class_moments
 from .medians import Half, class_intervals, midpoint, tied_interval
 from .scaling import check_scale, feature_scale
 
+_WORTH_THREADS = 2**22  # values below which a pool of threads takes longer to set up than it saves
+
 
 @dataclass(frozen=True)
 class L1Centers(SparseCenters):
@@ -75,14 +77,14 @@ def solve_l1(block: Block, groups: Groups, work: Work, scale: str | None = None)
         moments = class_moments(block, groups, work, per_feature=True)
         sigma = feature_scale(moments.centred(), scale)
     groups = groups.with_equal_weights_as_one()
-    k, m = groups.n_classes, block.shape[1]
+    k, (n, m) = groups.n_classes, block.shape
     # Right for each column whose medians all are zero; the others are sorted and overwritten.
     loss = block.loss_at_zero(groups)
     finite = bool(xp.all(xp.isfinite(loss)))
     free, tied, gain = place.zeros((k, m)), place.zeros(m), place.zeros(m)
 
     if finite:
-        threads = thread_count(place)
+        threads = thread_count(place) if n * m >= _WORTH_THREADS else 1
         for plan in block.sorting_plans(groups, work.shared_by(threads)):
             results = run(partial(_solve_range, plan, groups), plan.ranges, place, threads)
             for found in work.progress(results, len(plan.ranges), "columns sorted"):

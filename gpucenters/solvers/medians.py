@@ -85,7 +85,10 @@ def class_intervals(
     def reached(item: Array) -> Array:
         return 2 * columns.mass(item + 1) >= least
 
-    item = columns.first(reached, xp.zeros_like(columns.size), columns.size)
+    if columns.plain:  # items and their weight are the same thing
+        item = (columns.size + 1) // 2 - 1
+    else:
+        item = columns.first(reached, xp.zeros_like(columns.size), columns.size)
     low = columns.value(item)
     more = 2 * columns.mass(item + 1) > most
     last = item + 1 >= columns.size

@@ -13,6 +13,7 @@ from ..arrays.devices import Place, resolve_place
 from ..arrays.grid import chunk_size, ranges
 from ..arrays.groups import Groups, check_every_class, group_rows
 from ..arrays.ops import array_namespace, to_float
+from ..arrays.threads import run
 from ..arrays.typing import Array
 from ..arrays.work import Work
 from .centers import SparseCenters
@@ -77,23 +78,32 @@ def solve_l2(moments: ClassMoments, scale: str | None = None) -> L2Centers:
     ValueError
         Where values are so large that the sums leave float64.
     """
-    xp, weight = moments.place.xp, moments.weight
-    sigma = None
-    scatter = moments.scatter()
-    if scale is not None:
+    place, xp, weight = moments.place, moments.place.xp, moments.weight
+    sigma, spread = None, None
+    if scale is None:
+        scatter = moments.scatter()
+    else:
         moments = moments.centred()
-        sigma = feature_scale(moments, scale)
-        per_class = xp.sum(moments.spread / (sigma * sigma), axis=1)
+        sigma, spread = feature_scale(moments, scale), moments.spread
+    total, m = moments.total, moments.total.shape[1]
+    gain = place.zeros(m)
+
+    def fill(cut: tuple[int, int]) -> Array | None:
+        part = slice(*cut)
+        gain[part] = _gain(total[:, part], weight, place)
+        if sigma is None or spread is None:
+            return None
+        variance = sigma[part] * sigma[part]
+        gain[part] /= variance
+        return xp.sum(spread[:, part] / variance, axis=1)
+
+    sums = list(run(fill, ranges(m, chunk_size(place)), place))
+    if scale is not None:
+        per_class = xp.sum(xp.stack(sums), axis=0)
         scatter = [to_float(per_class[c]) for c in range(len(weight))]
-    total = moments.total
-    gain = moments.place.zeros(total.shape[1])
-    for left, right in ranges(total.shape[1], chunk_size(moments.place)):
-        gain[left:right] = _gain(total[:, left:right], weight, moments.place)
-    if sigma is not None:
-        gain = gain / (sigma * sigma)
     loss = sum(s / w for s, w in zip(scatter, weight, strict=True))
     _check(gain, loss)
-    return L2Centers(moments.place, tuple(weight), gain, loss, sigma, total)
+    return L2Centers(place, tuple(weight), gain, loss, sigma, total)
 
 
 def _gain(total: Array, weight: list[float], place: Place) -> Array:
@@ -113,9 +123,10 @@ def _gain(total: Array, weight: list[float], place: Place) -> Array:
 
 def _check(gain: Array, loss: float) -> None:
     xp = array_namespace(gain)
-    bad = ~xp.isfinite(gain)
-    if bool(xp.any(bad)):
-        errors.raise_overflow(int(xp.nonzero(bad)[0][0]))
+    if not math.isfinite(to_float(xp.sum(gain))):
+        bad = xp.nonzero(~xp.isfinite(gain))[0]
+        if bad.shape[0]:
+            errors.raise_overflow(int(bad[0]))
     if loss - loss != 0:
         raise ValueError("the values of X are too large: their squares overflow float64.")
 

@@ -12,6 +12,7 @@ from ..arrays.grid import chunk_size, ranges
 from ..arrays.groups import Groups
 from ..arrays.ops import not_negative, to_float
 from ..arrays.sparse import SparseBlock
+from ..arrays.threads import run
 from ..arrays.typing import Array
 from ..arrays.work import Work
 from .moments import CentredMoments, ClassMoments, sparse_moments
@@ -172,31 +173,33 @@ class RawMoments(ClassMoments):
         before = CentredMoments(place, weight, count, total, spread)
         self.steep, self.steep_moments = columns, before.merge(of_block)
 
-    def _raw_spread(self) -> Array:
-        weight = self.place.asarray([w or 1.0 for w in self.weight])[:, None]
-        return not_negative(self.square - self.total * (self.total / weight))
-
     def _spread(self) -> Array:
-        spread = self._raw_spread()
+        assert self.square is not None
+        total, square = self.total, self.square
+        weight = self.place.asarray([w or 1.0 for w in self.weight])[:, None]
+        spread = self.place.zeros(self.shape)
+
+        def fill(cut: tuple[int, int]) -> None:
+            part = slice(*cut)
+            means = total[:, part] / weight
+            spread[:, part] = not_negative(square[:, part] - total[:, part] * means)
+
+        for _ in run(fill, ranges(self.shape[1], chunk_size(self.place)), self.place):
+            pass
         if self.steep is not None and self.steep_moments is not None:
             spread[:, self.steep] = self.steep_moments.spread
         return spread
 
     def centred(self) -> CentredMoments:
-        xp = self.place.xp
         spread = self.place.asarray(self.scatter()) if self.square is None else self._spread()
-        return CentredMoments(
-            self.place,
-            list(self.weight),
-            list(self.count),
-            xp.asarray(self.total, copy=True),
-            spread,
-        )
+        weight, count = list(self.weight), list(self.count)
+        return CentredMoments(self.place, weight, count, self.total, spread)
 
     def scatter(self) -> list[float]:
         xp = self.place.xp
         k = self.shape[0]
         if self.square is not None:
+            # (As finite as the sums of squares are, which is what it is asked for.)
             sums = xp.sum(self._spread(), axis=1)
             return [to_float(sums[c]) for c in range(k)]
         means = self._energy_of_means()

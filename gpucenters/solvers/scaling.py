@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from ..arrays.devices import Place
+from ..arrays.grid import chunk_size, ranges
+from ..arrays.threads import run
 from ..arrays.typing import Array
 from .moments import CentredMoments
 
@@ -36,23 +39,41 @@ def feature_scale(moments: CentredMoments, scale: str) -> Array:
         For "pooled" where sum W_c - K is not positive.
     """
     check_scale(scale)
-    xp, weight = moments.place.xp, moments.weight
+    place, weight = moments.place, moments.weight
     whole, k = sum(weight), len(weight)
-    n = sum(moments.count)
-    within = xp.sum(moments.spread, axis=0)
-    w = moments.place.asarray(weight)[:, None]
-    means = moments.total / w
+    if scale == "pooled" and whole - k <= 0:
+        raise ValueError(
+            f"scale='pooled' needs more weight than classes: the weights sum to {whole:g}, "
+            f"and there are {k} classes."
+        )
+    m = moments.total.shape[1]
+    sigma = place.zeros(m)
+
+    def fill(cut: tuple[int, int]) -> None:
+        part = slice(*cut)
+        total, spread = moments.total[:, part], moments.spread[:, part]
+        sigma[part] = _deviation(total, spread, weight, sum(moments.count), scale, place)
+
+    for _ in run(fill, ranges(m, chunk_size(place)), place):
+        pass
+    return sigma
+
+
+def _deviation(
+    total: Array, spread: Array, weight: list[float], n: int, scale: str, place: Place
+) -> Array:
+    """Standard deviation of some features from their class sums and spreads."""
+    xp = place.xp
+    whole, k = sum(weight), len(weight)
+    within = xp.sum(spread, axis=0)
+    w = place.asarray(weight)[:, None]
+    means = total / w
     if scale == "std":
         mean = means[0, :] + xp.sum(w * (means - means[0, :]), axis=0) / whole
         between = xp.sum(w * (means - mean) ** 2, axis=0)
         variance = (within + between) / whole
         size = xp.abs(mean)
     else:
-        if whole - k <= 0:
-            raise ValueError(
-                f"scale='pooled' needs more weight than classes: the weights sum to {whole:g}, "
-                f"and there are {k} classes."
-            )
         variance = within / (whole - k)
         size = xp.max(xp.abs(means), axis=0)
     # The bound that scikit-learn's StandardScaler has for a constant feature.

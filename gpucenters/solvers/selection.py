@@ -10,7 +10,8 @@ from functools import cached_property
 from typing import Any
 
 from ..arrays.devices import Place
-from ..arrays.ops import array_namespace, to_float, top_k
+from ..arrays.grid import chunk_size, ranges
+from ..arrays.ops import array_namespace, place_of, top_k
 from ..arrays.typing import Array
 
 _SPLIT = 2.0**13 + 1  # leaves 40 of 53 significant bits
@@ -26,22 +27,22 @@ class Selection:
     ----------
     support : array of int64 of shape (k,)
         Ascending.
-    key : array of shape (k,), float64
-        Their ranking keys.
+    gain : array of shape (k,), float64
+        Their gains.
     """
 
     support: Array
-    key: Array
+    gain: Array
 
     @cached_property
     def ranking(self) -> Array:
         """The same features by descending key, ties to the lower index: int64, (k,)."""
-        xp = array_namespace(self.key)
-        return xp.take(self.support, xp.argsort(-self.key, stable=True))
+        xp = array_namespace(self.gain)
+        return xp.take(self.support, xp.argsort(-ranking_key(self.gain), stable=True))
 
     def to(self, place: Place) -> Selection:
         """The same selection at another place."""
-        return Selection(place.move(self.support), place.move(self.key))
+        return Selection(place.move(self.support), place.move(self.gain))
 
 
 def resolve_k(k: Any, n_features: int) -> int:
@@ -135,14 +136,16 @@ def select(gain: Array, k: Any = "all") -> Selection:
     >>> select(np.asarray([3.0, 1.0, 3.0, 3.0, 2.0, 3.0]), 2).support
     array([0, 2])
     """
-    gain = getattr(gain, "gain", gain)
-    xp = array_namespace(gain)
-    gain = xp.astype(xp.asarray(gain), xp.float64, copy=False)
-    if not bool(xp.all(xp.isfinite(gain))):
-        raise ValueError("gain contains NaN or infinity: such features cannot be ranked.")
-    count = resolve_k(k, gain.shape[0])
+    solved = getattr(gain, "gain", None)
+    xp = array_namespace(gain if solved is None else solved)
+    if solved is None:
+        solved = xp.astype(xp.asarray(gain), xp.float64, copy=False)
+        if not bool(xp.all(xp.isfinite(solved))):
+            raise ValueError("gain contains NaN or infinity: such features cannot be ranked.")
+    place, m = place_of(solved), solved.shape[0]
+    count = resolve_k(k, m)
     if not isinstance(k, str):
-        positive = int(to_float(xp.sum(xp.astype(gain > 0, xp.int64))))
+        positive = int(xp.count_nonzero(solved > 0))
         if positive < count:
             warnings.warn(
                 f"k={k!r} asks for {count} features, but only {positive} have a positive gain: "
@@ -150,6 +153,10 @@ def select(gain: Array, k: Any = "all") -> Selection:
                 UserWarning,
                 stacklevel=2,
             )
-    key = ranking_key(gain)
+    if count == m:
+        return Selection(xp.arange(m, dtype=xp.int64, device=place.device), solved)
+    key = place.zeros(m)
+    for left, right in ranges(m, chunk_size(place)):
+        key[left:right] = ranking_key(solved[left:right])
     support = top_k(key, count)
-    return Selection(support, xp.take(key, support))
+    return Selection(support, xp.take(solved, support))

@@ -7,6 +7,8 @@ stands beside the common line.
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from . import host
@@ -84,17 +86,20 @@ def sorted_lines(chunk: Array, rows: list[Array], xp: Namespace) -> Array:
 
 
 def segment_sort(
-    values: Array, segment: Array, xp: Namespace, weights: Array | None = None
+    values: Array, segment: Array, count: int, xp: Namespace, weights: Array | None = None
 ) -> tuple[Array, Array | None]:
     """Values sorted within their segments, the segments one after the other (and weights along).
 
     Parameters
     ----------
     values : array of shape (n,), float32 or float64, without NaN and negative zero
-    segment : array of int64 of shape (n,), not negative and below 2**31
+    segment : array of integers of shape (n,), from 0 to count - 1
+    count : int, below 2**31
     xp : namespace
     weights : array of shape (n,), optional
     """
+    if is_numpy(xp) and count < 2**16 and values.shape[0] >= _LONG * count:
+        return _sort_lists(values, segment, count, weights)
     if values.dtype != xp.float32:
         order = xp.lexsort(xp.stack([values, segment.astype(xp.float64)]))
         return values[order], None if weights is None else weights[order]
@@ -109,3 +114,24 @@ def segment_sort(
         return values[order], weights[order]
     bits = xp.sort(key, stable=False).astype(xp.uint32).view(xp.int32)
     return xp.where(bits < 0, bits ^ sign, ~bits).view(xp.float32), None
+
+
+_LONG = 32  # entries of a list from which on a call of its own costs less than a joint sort
+
+
+def _sort_lists(
+    values: np.ndarray, segment: np.ndarray, count: int, weights: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Each list sorted on its own: on a CPU many short sorts take less than one long one."""
+    order = np.argsort(segment.astype(np.uint16), kind="stable")  # a radix sort
+    values = values[order]
+    weights = None if weights is None else weights[order]
+    ends = np.cumsum(np.bincount(segment, minlength=count)).tolist()
+    for start, stop in itertools.pairwise([0, *ends]):
+        if weights is None:
+            values[start:stop].sort()
+        else:
+            order = np.argsort(values[start:stop])
+            values[start:stop] = values[start:stop][order]
+            weights[start:stop] = weights[start:stop][order]
+    return values, weights

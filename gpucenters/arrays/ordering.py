@@ -17,6 +17,8 @@ from .grid import chunk_size, ranges
 from .groups import Groups
 from .typing import Array
 
+_LONG = 256  # items of a list from which on a search pays for looking at fewer of them
+
 
 @dataclass(frozen=True)
 class SortedColumns:
@@ -130,6 +132,21 @@ class SortedColumns:
         """
         raise NotImplementedError
 
+    def excess(self, center: Array, other: Array) -> Array:
+        """Sum of weight times (|x - other| - |x - center|) over the items, without cancellation.
+
+        Beyond the two points it is plus or minus their distance, so x may be clipped to the
+        interval between them, however far away it is.
+        """
+        xp = self.place.xp
+
+        def terms(x: Array, center: Array, other: Array) -> tuple[Array]:
+            low, high = xp.minimum(center, other), xp.maximum(center, other)
+            x = xp.minimum(xp.maximum(x, low), high)
+            return (xp.abs(x - other) - xp.abs(x - center),)
+
+        return self.weighted_sums(terms, center, other)[0]
+
 
 @dataclass(frozen=True)
 class DenseSortedColumns(SortedColumns):
@@ -159,6 +176,30 @@ class DenseSortedColumns(SortedColumns):
                 sums.append(tuple(xp.sum(t, axis=1) for t in terms))
             columns.append([xp.concat(list(s)) for s in zip(*sums, strict=True)])
         return tuple(xp.stack(list(s)) for s in zip(*columns, strict=True))
+
+    def excess(self, center: Array, other: Array) -> Array:
+        xp = self.place.xp
+        if not self.plain or max(self.counts) < _LONG:
+            return super().excess(center, other)
+        # The items are in order: only those between the two points in some column need a look.
+        low, high = xp.minimum(center, other), xp.maximum(center, other)
+        nothing = xp.zeros_like(self.size)
+        first = self.first(lambda item: self.value(item) > low, nothing, self.size)
+        last = self.first(lambda item: self.value(item) >= high, first, self.size)
+        towards = other - center
+        outside = xp.astype(first - (self.size - last), xp.float64) * towards
+        table = xp.reshape(self.values, (self.shape[1], -1))
+        sums, start = [], 0
+        for c in range(self.shape[0]):
+            left, right = int(xp.min(first[c, :])), int(xp.max(last[c, :]))
+            right = max(left, right)
+            x = xp.astype(table[:, start + left : start + right], xp.float64)
+            start += self.counts[c]
+            item = xp.arange(left, right, dtype=xp.int64, device=self.place.device)
+            between = (item >= first[c, :][:, None]) & (item < last[c, :][:, None])
+            terms = xp.abs(x - other[c, :][:, None]) - xp.abs(x - center[c, :][:, None])
+            sums.append(xp.sum(xp.where(between, terms, xp.zeros_like(terms)), axis=1))
+        return outside + xp.stack(sums)
 
 
 @dataclass(frozen=True)

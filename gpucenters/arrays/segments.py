@@ -43,8 +43,8 @@ def sort_segments(
         column, segment, x, weight = _those(xp.nonzero(counts)[0], column, segment, x, weight, xp)
     # The weight that is stored, of each class and column.
     held = place.zeros(k * b, xp.int64 if groups.whole else xp.float64)
-    share = xp.ones_like(x) if weight is None else weight
-    family.scatter_add(held, segment, xp.astype(share, held.dtype), xp)
+    share = xp.ones(x.shape[0], dtype=held.dtype) if weight is None else weight
+    family.scatter_add(held, segment, xp.astype(share, held.dtype, copy=False), xp)
     held = xp.reshape(held, (k, b))
     total = place.asarray(groups.weight)[:, None]
     unsettled = xp.any(2 * held >= (1 - 1e-9) * total, axis=0)
@@ -74,10 +74,16 @@ def _lists(
 ) -> SparseSortedColumns:
     xp, shape = place.xp, held.shape
     k, width = shape
-    stored, negative = (place.zeros(k * width, xp.int64) for _ in range(2))
-    family.scatter_add(stored, segment, xp.ones_like(segment, dtype=xp.int64), xp)
-    family.scatter_add(negative, segment, xp.astype(x < 0, xp.int64), xp)
-    values, weights = family.segment_sort(x, segment, xp, weight)
+    negative = place.zeros(k * width, xp.int64)
+    below = x < 0
+    if bool(xp.any(below)):
+        family.scatter_add(negative, segment, xp.astype(below, xp.int64), xp)
+    if weight is None:
+        stored = xp.reshape(held, (-1,))
+    else:
+        stored = place.zeros(k * width, xp.int64)
+        family.scatter_add(stored, segment, xp.ones_like(segment, dtype=xp.int64), xp)
+    values, weights = family.segment_sort(x, segment, k * width, xp, weight)
     ends = xp.cumsum(stored)
     start = ends - stored
     bounds = xp.concat([place.zeros(1, xp.int64), ends])

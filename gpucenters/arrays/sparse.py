@@ -6,7 +6,7 @@ Nothing here makes an array of size n x m: sums run over the stored values, chun
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from .threads import run
 from .typing import Array
 from .work import SortingPlan, Work
 
-_SORT_ENTRIES = 2**21  # entries in one range of columns: enough for each step of the search
+_SORT_ENTRIES = 2**20  # entries in one range of columns: enough for each step of the search
 
 
 @dataclass(frozen=True)
@@ -71,10 +71,7 @@ class SparseBlock(Compressed):
         every column of text. Columns that store too little for anything else are settled by one
         count; those left are put in column order and counted by class; the rest is sorted.
         """
-        stored = sums.stored_per_column(self)
-        smallest = min(groups.count)
-        enough = stored > 0 if groups.weights is not None else 2 * stored >= smallest
-        columns = self.place.xp.nonzero(enough)[0]
+        columns = self._perhaps_not_zero(groups, work)
         if columns.shape[0] == 0:
             return
         block = self.select(columns, by_row=False)
@@ -88,6 +85,22 @@ class SparseBlock(Compressed):
 
         most = min(work.budget, 96 * _SORT_ENTRIES)
         yield SortingPlan(list(row_ranges(cost, most)), sort)
+
+    def _perhaps_not_zero(self, groups: Groups, work: Work) -> Array:
+        """The columns that may have a median other than zero in some class, ascending."""
+        xp, place = self.place.xp, self.place
+        stored = sums.stored_per_column(self)
+        enough = stored > 0 if groups.weights is not None else 2 * stored >= min(groups.count)
+        size = groups.n_classes * self.shape[1]
+        if size > self.nnz or 8 * int(xp.sum(xp.where(enough, stored, stored * 0))) < self.nnz:
+            return xp.nonzero(enough)[0]
+        # Many entries are in question: a count by class leaves fewer to be put in order.
+        ones = xp.broadcast_to(xp.ones(1), (self.nnz,))
+        held = place.zeros((groups.n_classes, self.shape[1]))
+        indicator = replace(self, data=ones if self.on_host else ones + 0)
+        sums.add_class_sums(indicator, groups, held, None, None, work)
+        total = place.asarray(groups.weight)[:, None]
+        return xp.nonzero(xp.any(2 * held >= (1 - 1e-9) * total, axis=0))[0]
 
     def linear_scores(self, columns: Array, shift: Array, coef: Array) -> Array:
         """``(X[:, columns] - shift) @ coef``: shape (n, q), float64.

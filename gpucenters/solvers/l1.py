@@ -135,27 +135,18 @@ def _medians(lists: SortedColumns, groups: Groups) -> tuple[Array, Array, Array,
     shared = common_low <= common_high
     w = place.asarray(weight)[:, None]
     tied = midpoint(common_low, common_high, lists)
+    (losses,) = lists.weighted_sums(lambda x, center: (xp.abs(x - center),), free)
+    loss = xp.sum(losses / w, axis=0)
     if bool(xp.all(shared)):
-        (losses,) = lists.weighted_sums(lambda x, center: (xp.abs(x - center),), free)
-        return free, tied, xp.zeros_like(tied), xp.sum(losses / w, axis=0)
+        return free, tied, xp.zeros_like(tied), loss
     half = Half.of(lists, weight, n, whole)
     # (Where nothing is to be searched, an interval of one point costs no rounds.)
     start = xp.where(shared, common_low, common_high)
     tied_low, tied_high = tied_interval(lists, half, start, common_low)
     tied = xp.where(shared, tied, midpoint(tied_low, tied_high, lists))
-
-    def parts(x: Array, center: Array, shared_center: Array) -> tuple[Array, Array]:
-        loss = xp.abs(x - center)
-        # |x - tied| - |x - center| without cancellation: beyond the two centers it is plus or
-        # minus their distance, so x may be clipped to the interval between them.
-        low, high = xp.minimum(center, shared_center), xp.maximum(center, shared_center)
-        x = xp.minimum(xp.maximum(x, low), high)
-        return xp.abs(x - shared_center) - xp.abs(x - center), loss
-
-    everywhere = tied[None, :] + xp.zeros_like(free)
-    excess, losses = lists.weighted_sums(parts, free, everywhere)
+    excess = lists.excess(free, tied[None, :] + xp.zeros_like(free))
     gain = xp.where(shared, xp.zeros_like(tied), not_negative(xp.sum(excess / w, axis=0)))
-    return free, tied, gain, xp.sum(losses / w, axis=0)
+    return free, tied, gain, loss
 
 
 def l1_centers(

@@ -147,3 +147,27 @@ def test_verbose_shows_progress_and_quiet_does_not(
     assert "passes over X" in loud.err
     assert "L1CenterClassifier: 60 x 8" in loud.out
     np.testing.assert_array_equal(model.scores_, L1CenterClassifier().fit(X, y).scores_)
+
+
+def test_sparse_medians_keep_to_the_budget(capsys: pytest.CaptureFixture) -> None:
+    from gpucenters import L1CenterClassifier
+
+    generator = np.random.default_rng(0)
+    wide = scipy.sparse.random(3000, 400, 0.7, "csr", np.float32, generator)
+    labels = np.arange(3000) % 2
+    expected = L1CenterClassifier().fit(wide, labels)
+
+    def peak(budget: str) -> float:
+        tracemalloc.start()
+        try:
+            model = L1CenterClassifier(memory_budget=budget, verbose=True).fit(wide, labels)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+            np.testing.assert_array_equal(model.scores_, expected.scores_)
+            np.testing.assert_array_equal(model.centers_, expected.centers_)
+
+    assert peak("1GB") > 25e6
+    assert "passes over X" not in capsys.readouterr().err
+    assert peak("8MB") < 15e6
+    assert "passes over X" in capsys.readouterr().err

@@ -15,7 +15,7 @@ from .compressed import Compressed
 from .entries import Entries
 from .grid import chunk_size, row_ranges
 from .groups import Groups
-from .namespace import array_namespace, sparse_module
+from .namespace import array_namespace, sparse_module, to_numpy
 from .ordering import SortedColumns
 from .segments import sort_segments
 from .threads import run
@@ -65,42 +65,38 @@ class SparseBlock(Compressed):
         return sums.absolute_sums(self, groups)
 
     def sorting_plans(self, groups: Groups, work: Work) -> Iterator[SortingPlan]:
-        """A plan to sort the columns, without those whose medians are zero beyond doubt.
+        """Plans to sort the columns, without those whose medians are zero beyond doubt.
 
         More than half of a class' weight at zero makes its median zero, and counting settles nearly
         every column of text. Columns that store too little for anything else are settled by one
-        count; those left are put in column order and counted by class; the rest is sorted.
+        count; those left are put in column order, as many at a time as the budget allows, and
+        counted by class; the rest is sorted.
         """
-        columns = self._perhaps_not_zero(groups, work)
-        if columns.shape[0] == 0:
-            return
-        block = self.select(columns, by_row=False)
-        # Each entry takes part in about twelve arrays of 8 bytes, each list in about sixteen.
-        cost = 96 * np.diff(block.host_indptr.astype(np.int64)) + 128 * groups.n_classes
-        cost = np.concatenate([[0], np.cumsum(cost)])
+        columns, stored = self._perhaps_not_zero(groups, work)
+        # Put in order, an entry takes about 48 bytes on the way.
+        cost = np.concatenate([[0], np.cumsum(48 * to_numpy(stored))])
+        passes = list(row_ranges(cost, max(1, work.budget // 2)))
+        for left, right in work.progress(passes, len(passes), f"{len(passes)} passes over X"):
+            block = self.select(columns[left:right], by_row=False)
+            yield _plan(block, columns[left:right], groups, work)
 
-        def sort(left: int, right: int) -> tuple[Array, SortedColumns] | None:
-            kept, lists = sort_segments(*block.columns(left, right), groups, block.place)
-            return None if lists is None else (columns[left:right][kept], lists)
-
-        most = min(work.budget, 96 * _SORT_ENTRIES)
-        yield SortingPlan(list(row_ranges(cost, most)), sort)
-
-    def _perhaps_not_zero(self, groups: Groups, work: Work) -> Array:
-        """The columns that may have a median other than zero in some class, ascending."""
+    def _perhaps_not_zero(self, groups: Groups, work: Work) -> tuple[Array, Array]:
+        """The columns that may have a median other than zero in some class, and their entries."""
         xp, place = self.place.xp, self.place
         stored = sums.stored_per_column(self)
         enough = stored > 0 if groups.weights is not None else 2 * stored >= min(groups.count)
         size = groups.n_classes * self.shape[1]
         if size > self.nnz or 8 * int(xp.sum(xp.where(enough, stored, stored * 0))) < self.nnz:
-            return xp.nonzero(enough)[0]
+            columns = xp.nonzero(enough)[0]
+            return columns, xp.take(stored, columns)
         # Many entries are in question: a count by class leaves fewer to be put in order.
         ones = xp.broadcast_to(xp.ones(1), (self.nnz,))
         held = place.zeros((groups.n_classes, self.shape[1]))
         indicator = replace(self, data=ones if self.on_host else ones + 0)
         sums.add_class_sums(indicator, groups, held, None, None, work)
         total = place.asarray(groups.weight)[:, None]
-        return xp.nonzero(xp.any(2 * held >= (1 - 1e-9) * total, axis=0))[0]
+        columns = xp.nonzero(xp.any(2 * held >= (1 - 1e-9) * total, axis=0))[0]
+        return columns, xp.take(stored, columns)
 
     def linear_scores(self, columns: Array, shift: Array, coef: Array) -> Array:
         """``(X[:, columns] - shift) @ coef``: shape (n, q), float64.
@@ -196,3 +192,16 @@ class SparseBlock(Compressed):
             if bad is not None:
                 row, column = int(entries.rows()[bad]), int(entries.columns()[bad])
                 errors.raise_bad_value(float(entries.values[bad]), column, row)
+
+
+def _plan(block: Compressed, columns: Array, groups: Groups, work: Work) -> SortingPlan:
+    """How to sort some columns, given in column order."""
+    # Each entry takes part in about twelve arrays of 8 bytes, each list in about sixteen.
+    cost = 96 * np.diff(block.host_indptr.astype(np.int64)) + 128 * groups.n_classes
+    cost = np.concatenate([[0], np.cumsum(cost)])
+
+    def sort(left: int, right: int) -> tuple[Array, SortedColumns] | None:
+        kept, lists = sort_segments(*block.columns(left, right), groups, block.place)
+        return None if lists is None else (columns[left:right][kept], lists)
+
+    return SortingPlan(list(row_ranges(cost, min(work.budget, 96 * _SORT_ENTRIES))), sort)

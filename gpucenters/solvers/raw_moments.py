@@ -74,9 +74,8 @@ class RawMoments(ClassMoments):
         return cls(place, [0.0] * k, [0] * k, place.zeros((k, m)), place.zeros(k), square)
 
     def add(self, block: Block, groups: Groups, work: Work) -> ClassMoments:
-        if isinstance(
-            block, DenseBlock
-        ):  # dense data after sparse: go on in the form that never cancels
+        if isinstance(block, DenseBlock):
+            # Dense data after sparse: go on in the form that never cancels.
             return self.centred().add(block, groups, work)
         columns = block.touched_columns()
         energy = self.energy if self.square is None else None

@@ -44,7 +44,10 @@ def encode(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if y.dtype.kind in "iu" and y.size and _spread(y) <= 4 * y.size + 1024:
         low = int(y.min())
         # (Unsigned labels may not fit in int64, signed differences not in their own type.)
-        offset = (y - y.min()) if y.dtype.kind == "u" else y.astype(np.int64, copy=False) - low
+        if y.dtype.kind == "u":
+            offset = (y - y.min()).astype(np.int64)
+        else:
+            offset = y.astype(np.int64, copy=False) - low
         present = np.bincount(offset) > 0
         found = np.flatnonzero(present)
         classes = found.astype(y.dtype) + y.min() if low >= 0 else (found + low).astype(y.dtype)

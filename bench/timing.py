@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import multiprocessing
 import os
@@ -73,6 +74,9 @@ def peak_beyond(work: Callable[[], Any]) -> float | None:
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         sender.send((most - before) / 1e6)
 
+    # What earlier rows freed must not serve this one unseen.
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
     process = multiprocessing.get_context("fork").Process(target=measured)
     process.start()
     sender.close()

@@ -27,7 +27,7 @@ from .typing import Array, SparseMatrix
 Block = DenseBlock | SparseBlock
 
 
-def as_block(X: Any, place: Place, *, summed: bool = True) -> Block:
+def as_block(X: Any, place: Place, *, summed: bool = True, checked: bool = False) -> Block:
     """X as a block that is worked on at ``place``.
 
     Parameters
@@ -38,6 +38,8 @@ def as_block(X: Any, place: Place, *, summed: bool = True) -> Block:
     place : Place
     summed : bool, default=True
         Whether duplicates must be summed and indices sorted; products do not need that.
+    checked : bool, default=False
+        Whether X comes from `checked_sparse` or `check_dense`.
 
     Raises
     ------
@@ -48,10 +50,11 @@ def as_block(X: Any, place: Place, *, summed: bool = True) -> Block:
         whose arrays are damaged.
     """
     if is_sparse(X):
-        return _sparse_block(checked_sparse(X), place, summed)
+        return _sparse_block(X if checked else checked_sparse(X), place, summed)
     if not is_array(X):
         X = np.asarray(X)
-    check_dense(X)
+    if not checked:
+        check_dense(X)
     return DenseBlock(X, place)
 
 
@@ -160,26 +163,31 @@ def _check_compressed(X: SparseMatrix, major: int, minor: int) -> None:
         raise ValueError(
             f"the {name} matrix has {X.indices.shape[0]} indices for {X.data.shape[0]} values."
         )
-    indptr = to_numpy(X.indptr).astype(np.int64, copy=False)
+    indptr = to_numpy(X.indptr)
     if indptr[0] != 0 or indptr[-1] > X.indices.shape[0]:
         raise ValueError(
             f"the indptr of the {name} matrix is damaged: it runs from {indptr[0]} to "
             f"{indptr[-1]} over {X.indices.shape[0]} stored values."
         )
-    falls = np.flatnonzero(indptr[1:] < indptr[:-1])
-    if falls.size:
+    falls = indptr[1:] < indptr[:-1]
+    if falls.any():
         raise ValueError(
-            f"the indptr of the {name} matrix is damaged: it falls after position {falls[0]}."
+            f"the indptr of the {name} matrix is damaged: it falls after position {falls.argmax()}."
         )
     _check_indices(X.indices[: int(indptr[-1])], minor, f"indices of the {name} matrix", xp)
 
 
 def _check_indices(index: Array, size: int, name: str, xp: Any = np) -> None:
-    def outside(cut: tuple[int, int]) -> bool:
-        part = index[cut[0] : cut[1]]
-        return int(xp.min(part)) < 0 or int(xp.max(part)) >= size
+    # Read without its sign a negative number is huge: then one pass finds both kinds.
+    kind = index.dtype
+    twice = kind.kind == "i" and (size > 2 ** (8 * kind.itemsize - 1) or not kind.isnative)
+    seen = index.view(f"u{kind.itemsize}") if kind.kind == "i" and not twice else index
 
-    step = max(1, index.shape[0]) if xp is not np and not is_numpy(xp) else 2**20
+    def outside(cut: tuple[int, int]) -> bool:
+        part = seen[cut[0] : cut[1]]
+        return int(xp.max(part)) >= size or (twice and int(xp.min(part)) < 0)
+
+    step = 2**20 if is_numpy(array_namespace(index)) else max(1, index.shape[0])
     if any(run(outside, ranges(index.shape[0], step), place_of(index))):
         bad = int(xp.nonzero((index < 0) | (index >= size))[0][0])
         raise ValueError(
@@ -188,32 +196,44 @@ def _check_indices(index: Array, size: int, name: str, xp: Any = np) -> None:
 
 
 def _sparse_block(X: SparseMatrix, place: Place, summed: bool = True) -> SparseBlock:
+    if not place.family:
+        raise TypeError(f"sparse matrices cannot be moved to {place}.")
+    by_row, stored = X.format == "csr", int(X.indptr[-1])
+    data, indices, indptr = X.data[:stored], X.indices[:stored], X.indptr
+    if data.dtype == np.float16:  # SciPy's own routines do not know it
+        data = data.astype(np.float32)
+    if _host_can_read(data, indices, indptr) and (not summed or _is_canonical(indptr, indices)):
+        return SparseBlock(data, indices, indptr, X.shape, by_row, place)
     # A header of our own: what it learns about order and duplicates is read off the arrays, not
     # off flags that may be stale, and the caller's matrix is not touched.
     sparse = sparse_module(array_namespace(X))
-    kind = {"csr": sparse.csr_matrix, "csc": sparse.csc_matrix}[X.format]
-    stored = int(X.indptr[-1])
-    data, indices = X.data[:stored], X.indices[:stored]
-    if data.dtype == np.float16:  # SciPy's own routines do not know it
-        data = data.astype(np.float32)
-    view = kind((data, indices, X.indptr), shape=X.shape)
-    if summed and not _is_canonical(view):
+    kind = sparse.csr_matrix if by_row else sparse.csc_matrix
+    view = kind((data, indices, indptr), shape=X.shape)
+    if summed and not view.has_canonical_format:
         view = view.copy()
         view.sum_duplicates()
-    if not place.family:
-        raise TypeError(f"sparse matrices cannot be moved to {place}.")
-    return SparseBlock(view.data, view.indices, view.indptr, view.shape, X.format == "csr", place)
+    return SparseBlock(view.data, view.indices, view.indptr, view.shape, by_row, place)
 
 
-def _is_canonical(view: SparseMatrix) -> bool:
-    """Whether a matrix is sorted and without duplicates; on the host its parts side by side."""
-    if not is_numpy(array_namespace(view)) or not host.AVAILABLE:
-        return bool(view.has_canonical_format)
-    major = view.indptr.shape[0] - 1
+def _host_can_read(data: Array, indices: Array, indptr: Array) -> bool:
+    """Whether the host's own loops take these arrays as they are."""
+    parts = (data, indices, indptr)
+    return (
+        host.AVAILABLE
+        and all(isinstance(part, np.ndarray) and part.flags.c_contiguous for part in parts)
+        and all(part.dtype.isnative for part in parts)
+        and indices.dtype == indptr.dtype
+        and indices.dtype in (np.int32, np.int64)
+    )
+
+
+def _is_canonical(indptr: np.ndarray, indices: np.ndarray) -> bool:
+    """Whether rows are sorted and without duplicates; parts of the matrix side by side."""
 
     def check(cut: tuple[int, int]) -> bool:
-        return host.is_canonical(view.indptr[cut[0] : cut[1] + 1], view.indices)
+        return host.is_canonical(indptr[cut[0] : cut[1] + 1], indices)
 
+    major = indptr.shape[0] - 1
     return all(run(check, ranges(major, max(2**16, major // 8)), HOST))
 
 

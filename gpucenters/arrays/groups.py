@@ -40,6 +40,8 @@ class Groups:
     @cached_property
     def weight(self) -> list[float]:
         """W_c, the weight of each class."""
+        if self.weights is None and self.n_classes <= 16:  # without a copy as wide integers
+            return [float(np.count_nonzero(self.codes == c)) for c in range(self.n_classes)]
         sums = np.bincount(self.codes, weights=self.weights, minlength=self.n_classes)
         return [float(w) for w in sums]
 

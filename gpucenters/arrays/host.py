@@ -65,12 +65,12 @@ class Buffers:
 
     key: np.ndarray
     x: np.ndarray
-    zeros: np.ndarray
+    numbers: np.ndarray
 
     @classmethod
     def of(cls, size: int, key: np.dtype, index: np.dtype) -> Buffers:
         """Buffers for ``size`` entries with keys and indices of these types."""
-        return cls(np.empty(size, key), np.empty(size), np.zeros(size, index))
+        return cls(np.empty(size, key), np.empty(size), np.arange(size, dtype=index))
 
 
 def add_class_sums(
@@ -109,19 +109,15 @@ def add_class_sums(
         if weights is not None:
             tools.csr_scale_rows(rows, 1, e.offsets, e.offsets, x, weights[span])
         scatter_add(total, key, x)
-        if square is None and energy is None:
-            continue
-        if weights is None:
-            np.multiply(x, x, out=x)
-        else:
-            np.multiply(x, e.values, out=x, casting="unsafe")
-        if square is not None:
-            scatter_add(square, key, x)
         if energy is not None:
-            # Sums by row: a product with the number one, all entries in one column.
-            by_row = np.zeros(rows)
-            tools.csr_matvec(rows, 1, e.offsets, buffers.zeros[:count], x, _ONE, by_row)
+            # Sums of s x * x by row: a product whose other side is the values themselves.
+            values = x if weights is None else e.values.astype(np.float64)
+            numbers, by_row = buffers.numbers[:count], np.zeros(rows)
+            tools.csr_matvec(rows, count, e.offsets, numbers, x, values, by_row)
             scatter_add(energy, codes[span].astype(e.minor.dtype), by_row)
+        if square is not None:
+            np.multiply(x, x if weights is None else e.values, out=x, casting="unsafe")
+            scatter_add(square, key, x)
 
 
 def add_absolute_sums(

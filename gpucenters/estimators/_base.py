@@ -122,7 +122,7 @@ class CenterClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
     def _enter(
         self, X: Any, codes: np.ndarray, classes: np.ndarray, sample_weight: Any, place: Place
     ) -> tuple[Block, Groups]:
-        block = as_block(X, place)
+        block = as_block(X, place, checked=True)
         groups = group_rows(codes, X.shape[0], place, n_classes=len(classes), weights=sample_weight)
         return block, groups
 
@@ -267,7 +267,7 @@ class CenterClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         checked = check_X(self, X, reset=False)
         check_place(self, checked, method)
         with fitted.place.current():
-            block = as_block(checked, fitted.place, summed=not self._linear)
+            block = as_block(checked, fitted.place, summed=not self._linear, checked=True)
             scores = self._scores(block)
             xp = fitted.place.xp
             if not bool(xp.all(xp.isfinite(scores))):
@@ -367,7 +367,7 @@ class CenterClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         checked = check_X(self, X, reset=False)
         check_place(self, checked, "transform")
         with place_of(checked).current():
-            as_block(checked, place_of(checked)).check_finite(squares=False)
+            as_block(checked, place_of(checked), checked=True).check_finite(squares=False)
             return take_columns(checked, place_of(checked).move(self._selection().support))
 
     def inverse_transform(self, X: Any) -> Any:

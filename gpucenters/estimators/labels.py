@@ -51,7 +51,8 @@ def encode(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         present = np.bincount(offset) > 0
         found = np.flatnonzero(present)
         classes = found.astype(y.dtype) + y.min() if low >= 0 else (found + low).astype(y.dtype)
-        return classes, (np.cumsum(present) - 1)[offset]
+        # (Labels without gaps are their own codes.)
+        return classes, offset if present.all() else (np.cumsum(present) - 1)[offset]
     if y.dtype.kind == "f" and not np.all(np.isfinite(y)):
         row = int(np.flatnonzero(~np.isfinite(y))[0])
         what = "NaN" if np.isnan(y[row]) else f"infinity or a value too large for {y.dtype!r}"

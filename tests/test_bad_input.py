@@ -812,3 +812,15 @@ def test_a_fit_that_fails_leaves_a_new_model_unfitted(kind: Any) -> None:
         model.fit(_with(np.nan), Y)
     with pytest.raises(NotFittedError):
         model.predict(PLAIN)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int16, np.int32, np.int64, ">i4", ">i8"])
+def test_a_negative_index_is_found_whatever_its_type_and_the_width(kind: Any) -> None:
+    # Read without its sign, -1 of a narrow type is a column of a wide matrix.
+    for width in (100, 1000, 100_000):
+        X = scipy.sparse.csr_matrix((np.ones(4), [0, 1, 2, 3], [0, 1, 2, 3, 4]), shape=(4, width))
+        X.indices = np.asarray([0, 1, -1, 3], dtype=kind)
+        with pytest.raises(ValueError, match=r"indices of the CSR .* entry 2 is -1"):
+            L2CenterClassifier().fit(X, [0, 0, 1, 1])
+        X.indices = np.asarray([0, 1, 2, 3], dtype=kind)
+        assert L2CenterClassifier(k=4).fit(X, [0, 0, 1, 1]).support_.tolist() == [0, 1, 2, 3]

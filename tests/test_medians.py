@@ -274,3 +274,28 @@ def test_a_budget_of_one_column_gives_the_same_bits(weights: str, backend: Any) 
         for budget in (1, 10_000):
             centers = l1_centers(container, y, sample_weight=s, memory_budget=budget)
             assert_equal(solution(centers, backend), expected)
+
+
+@pytest.mark.parametrize("values", ["ties", "normal", "outliers", "apart"])
+def test_the_gain_of_long_lists_is_that_of_its_definition(values: str, backend: Any) -> None:
+    # Lists of hundreds of items: only those between the centers are looked at.
+    rng = np.random.default_rng(3)
+    y = np.repeat([0, 1, 2], [300, 401, 520])
+    X = {
+        "ties": rng.integers(0, 4, (len(y), 6)) + (y == 1)[:, None],
+        "normal": rng.standard_normal((len(y), 6)) + 0.3 * y[:, None],
+        "outliers": rng.standard_cauchy((len(y), 6)) ** 3 + y[:, None],
+        "apart": rng.standard_normal((len(y), 6)) + 100.0 * y[:, None],
+    }[values].astype(np.float64)
+    centers = l1_centers(backend.array(X), y)
+    free, tied = backend.host(centers.free), backend.host(centers.tied)
+    gain = np.zeros(6)
+    for c in range(3):
+        rows = X[y == c]
+        # The definition, in exact arithmetic.
+        for i in range(6):
+            apart = [abs(Fraction(v) - Fraction(tied[i])) for v in rows[:, i]]
+            near = [abs(Fraction(v) - Fraction(free[c, i])) for v in rows[:, i]]
+            gain[i] += float((sum(apart) - sum(near)) / len(rows))
+    np.testing.assert_allclose(backend.host(centers.gain), gain, rtol=1e-12, atol=1e-14)
+    assert np.any(gain > 0)

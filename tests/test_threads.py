@@ -115,9 +115,6 @@ def test_keys_wider_than_int32() -> None:
         shape=(3, m),
     )
 
-    class Wide:
-        """An accumulator that says it is as large, and notes where it was added to."""
-
     block = as_block(X, HOST)
     seen: list = []
 

@@ -367,7 +367,8 @@ class CenterClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         checked = check_X(self, X, reset=False)
         check_place(self, checked, "transform")
         with place_of(checked).current():
-            as_block(checked, place_of(checked), checked=True).check_finite(squares=False)
+            block = as_block(checked, place_of(checked), summed=False, checked=True)
+            block.check_finite(squares=False)
             return take_columns(checked, place_of(checked).move(self._selection().support))
 
     def inverse_transform(self, X: Any) -> Any:

@@ -103,14 +103,12 @@ class ClassMoments:
     def to(self, place: Place) -> ClassMoments:
         """These moments at another place."""
         new = copy.copy(self)
-        new.place = place
         for name, value in vars(self).items():
-            if hasattr(value, "to"):
-                value = value.to(place)
-            elif hasattr(value, "shape") and name != "shape":
-                value = place.move(value)
-            if name != "place":
-                setattr(new, name, value)
+            if isinstance(value, ClassMoments):
+                setattr(new, name, value.to(place))
+            elif hasattr(value, "shape"):
+                setattr(new, name, place.move(value))
+        new.place = place
         return new
 
     def _count(self, groups: Groups) -> None:

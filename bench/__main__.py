@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from . import fit, scaling
+from . import fit, scaling, stream
 from .shapes import SHAPES
 
 
@@ -20,15 +20,13 @@ def main() -> None:
     )
     slope = commands.add_parser("scaling", help="time against rows and against width")
     slope.add_argument("--sizes", type=int, default=5)
-    for parser_ in (one, slope):
+    batch = commands.add_parser("stream", help="what one more batch costs, against width")
+    for parser_ in (one, slope, batch):
         parser_.add_argument("--device", default="cpu", help="cpu, cuda, cuda:N or auto")
         parser_.add_argument("--repeat", type=int, default=5, help="rounds, alternating")
         parser_.add_argument("--json", help="write the figures to this file")
     options = parser.parse_args()
-    if options.bench == "fit":
-        fit.run(options)
-    else:
-        scaling.run(options)
+    {"fit": fit, "scaling": scaling, "stream": stream}[options.bench].run(options)
 
 
 if __name__ == "__main__":

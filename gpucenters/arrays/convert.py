@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import scipy.sparse
 
 from . import host
 from .dense import DenseBlock
-from .devices import HOST, Place, place_of
+from .devices import Place, place_of
 from .grid import ranges
 from .namespace import (
     array_namespace,
@@ -25,6 +26,8 @@ from .threads import run
 from .typing import Array, SparseMatrix
 
 Block = DenseBlock | SparseBlock
+
+_SCAN = 2**20  # indices that are looked at in one go
 
 
 def as_block(X: Any, place: Place, *, summed: bool = True, checked: bool = False) -> Block:
@@ -91,7 +94,11 @@ def _check_kind(dtype: np.dtype) -> None:
 
 
 def checked_sparse(X: SparseMatrix) -> SparseMatrix:
-    """X as CSR or CSC, after its structure was checked. The caller's matrix is not changed."""
+    """X as CSR or CSC, after its structure was checked. The caller's matrix is not changed.
+
+    On the host ``has_canonical_format`` of what comes back is what its indices say: the caller's
+    own flags may be stale.
+    """
     if X.ndim != 2:
         raise ValueError(f"Expected a 2D sparse matrix, got {X.ndim}D.")
     _check_size(X.shape)
@@ -108,7 +115,10 @@ def checked_sparse(X: SparseMatrix) -> SparseMatrix:
     if X.format not in ("csr", "csc"):
         X = X.tocsr()
     n, m = X.shape
-    _check_compressed(X, *((n, m) if X.format == "csr" else (m, n)))
+    ascending = _check_compressed(X, *((n, m) if X.format == "csr" else (m, n)))
+    if is_host_sparse(X):
+        X = copy.copy(X)  # a header of our own on the same arrays
+        X.has_canonical_format = ascending
     return X
 
 
@@ -148,7 +158,8 @@ def _check_parts(X: SparseMatrix) -> None:
         )
 
 
-def _check_compressed(X: SparseMatrix, major: int, minor: int) -> None:
+def _check_compressed(X: SparseMatrix, major: int, minor: int) -> bool:
+    """Raise for a damaged matrix; returns whether its indices ascend (seen on the host alone)."""
     xp = array_namespace(X.data)
     name = X.format.upper()
     if X.indptr.ndim != 1 or X.indptr.shape[0] != major + 1:
@@ -174,25 +185,47 @@ def _check_compressed(X: SparseMatrix, major: int, minor: int) -> None:
         raise ValueError(
             f"the indptr of the {name} matrix is damaged: it falls after position {falls.argmax()}."
         )
-    _check_indices(X.indices[: int(indptr[-1])], minor, f"indices of the {name} matrix", xp)
+    indices = X.indices[: int(indptr[-1])]
+    starts = indptr if is_numpy(xp) else None
+    return _check_indices(indices, minor, f"indices of the {name} matrix", xp, starts)
 
 
-def _check_indices(index: Array, size: int, name: str, xp: Any = np) -> None:
+def _check_indices(
+    index: Array, size: int, name: str, xp: Any = np, starts: np.ndarray | None = None
+) -> bool:
+    """Raise for an index outside 0..size-1.
+
+    Returns whether the indices ascend, without duplicates, between ``starts`` (None: not looked
+    at). Both are seen in one read of memory.
+    """
     # Read without its sign a negative number is huge: then one pass finds both kinds.
     kind = index.dtype
     twice = kind.kind == "i" and (size > 2 ** (8 * kind.itemsize - 1) or not kind.isnative)
     seen = index.view(f"u{kind.itemsize}") if kind.kind == "i" and not twice else index
 
-    def outside(cut: tuple[int, int]) -> bool:
+    def look(cut: tuple[int, int]) -> tuple[bool, bool]:
         part = seen[cut[0] : cut[1]]
-        return int(xp.max(part)) >= size or (twice and int(xp.min(part)) < 0)
+        outside = int(xp.max(part)) >= size or (twice and int(xp.min(part)) < 0)
+        return outside, starts is not None and _ascends(index, starts, *cut)
 
-    step = 2**20 if is_numpy(array_namespace(index)) else max(1, index.shape[0])
-    if any(run(outside, ranges(index.shape[0], step), place_of(index))):
+    step = _SCAN if is_numpy(array_namespace(index)) else max(1, index.shape[0])
+    found = list(run(look, ranges(index.shape[0], step), place_of(index)))
+    if any(outside for outside, _ in found):
         bad = int(xp.nonzero((index < 0) | (index >= size))[0][0])
         raise ValueError(
             f"the {name} are damaged: entry {bad} is {int(index[bad])}, outside 0..{size - 1}."
         )
+    return all(ascends for _, ascends in found)
+
+
+def _ascends(index: np.ndarray, starts: np.ndarray, left: int, right: int) -> bool:
+    """Whether each of index[left:right] is above the one before it, if that is of its row."""
+    left = max(left, 1)
+    falls = index[left:right] <= index[left - 1 : right - 1]
+    bounds = np.asarray([left, right], dtype=starts.dtype)
+    first, last = np.searchsorted(starts, bounds)
+    falls[(starts[first:last] - bounds[0]).astype(np.intp, copy=False)] = False
+    return not falls.any()
 
 
 def _sparse_block(X: SparseMatrix, place: Place, summed: bool = True) -> SparseBlock:
@@ -202,7 +235,8 @@ def _sparse_block(X: SparseMatrix, place: Place, summed: bool = True) -> SparseB
     data, indices, indptr = X.data[:stored], X.indices[:stored], X.indptr
     if data.dtype == np.float16:  # SciPy's own routines do not know it
         data = data.astype(np.float32)
-    if _host_can_read(data, indices, indptr) and (not summed or _is_canonical(indptr, indices)):
+    ready = not summed or (is_host_sparse(X) and X.has_canonical_format)
+    if ready and _host_can_read(data, indices, indptr):
         return SparseBlock(data, indices, indptr, X.shape, by_row, place)
     # A header of our own: what it learns about order and duplicates is read off the arrays, not
     # off flags that may be stale, and the caller's matrix is not touched.
@@ -225,16 +259,6 @@ def _host_can_read(data: Array, indices: Array, indptr: Array) -> bool:
         and indices.dtype == indptr.dtype
         and indices.dtype in (np.int32, np.int64)
     )
-
-
-def _is_canonical(indptr: np.ndarray, indices: np.ndarray) -> bool:
-    """Whether rows are sorted and without duplicates; parts of the matrix side by side."""
-
-    def check(cut: tuple[int, int]) -> bool:
-        return host.is_canonical(indptr[cut[0] : cut[1] + 1], indices)
-
-    major = indptr.shape[0] - 1
-    return all(run(check, ranges(major, max(2**16, major // 8)), HOST))
 
 
 def take_columns(X: Any, columns: Array) -> Any:

@@ -30,7 +30,6 @@ try:
             "csr_matvec",
             "csr_matvecs",
             "csr_scale_rows",
-            "csr_has_canonical_format",
         )
     )
 except ImportError:
@@ -45,11 +44,6 @@ def scatter_add(target: np.ndarray, index: np.ndarray, values: np.ndarray) -> No
     ends = np.asarray([0, index.shape[0]], dtype=index.dtype)
     one = _ONE.astype(target.dtype)
     tools.csc_matvec(target.shape[0], 1, ends, index, values, one, target)
-
-
-def is_canonical(indptr: np.ndarray, indices: np.ndarray) -> bool:
-    """Whether rows are sorted and without duplicates; ``indptr`` may be a part of it."""
-    return bool(tools.csr_has_canonical_format(indptr.shape[0] - 1, indptr, indices))
 
 
 def spread(per_row: np.ndarray, offsets: np.ndarray, out: np.ndarray) -> None:

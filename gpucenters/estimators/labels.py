@@ -41,18 +41,10 @@ def encode(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         y = y.astype(object)
     if y.dtype.kind in "OUS":
         return _encode_strings(y)
-    if y.dtype.kind in "iu" and y.size and _spread(y) <= 4 * y.size + 1024:
-        low = int(y.min())
-        # (Unsigned labels may not fit in int64, signed differences not in their own type.)
-        if y.dtype.kind == "u":
-            offset = (y - y.min()).astype(np.int64)
-        else:
-            offset = y.astype(np.int64, copy=False) - low
-        present = np.bincount(offset) > 0
-        found = np.flatnonzero(present)
-        classes = found.astype(y.dtype) + y.min() if low >= 0 else (found + low).astype(y.dtype)
-        # (Labels without gaps are their own codes.)
-        return classes, offset if present.all() else (np.cumsum(present) - 1)[offset]
+    if y.dtype.kind in "iu" and y.size:
+        low, spread = y.min(), int(y.max()) - int(y.min())
+        if spread <= 4 * y.size + 1024:
+            return _count_integers(y, low, spread)
     if y.dtype.kind == "f" and not np.all(np.isfinite(y)):
         row = int(np.flatnonzero(~np.isfinite(y))[0])
         what = "NaN" if np.isnan(y[row]) else f"infinity or a value too large for {y.dtype!r}"
@@ -95,6 +87,22 @@ def decode(codes: Array, classes: np.ndarray, place: Place) -> Array:
     return classes[to_numpy(codes)]
 
 
+def _count_integers(y: np.ndarray, low: np.integer, spread: int) -> tuple[np.ndarray, np.ndarray]:
+    """`encode` for integers low..low + spread."""
+    # (The difference may leave the type of the labels, but is right modulo the width of a type.)
+    kind = "u1" if spread < 256 else f"u{y.dtype.itemsize}"
+    offset = np.subtract(y, low, out=np.empty(y.shape, kind), casting="unsafe")
+    if spread < _FEW:  # without the wide copy that a count makes
+        present = np.asarray([np.any(offset == value) for value in range(spread + 1)])
+    else:
+        offset = offset.astype(np.int64)
+        present = np.bincount(offset) > 0
+    found = np.flatnonzero(present)
+    classes = (found + int(low)).astype(y.dtype) if int(low) < 0 else found.astype(y.dtype) + low
+    # (Labels without gaps are their own codes.)
+    return classes, offset if present.all() else (np.cumsum(present) - 1)[offset]
+
+
 _FEW = 8  # classes that are looked for one by one, each by one comparison of the whole array
 
 
@@ -124,7 +132,3 @@ def _encode_strings(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _look_up(classes: np.ndarray, values: list) -> np.ndarray:
     place = {label: code for code, label in enumerate(classes.tolist())}
     return np.fromiter(map(place.__getitem__, values), dtype=np.intp, count=len(values))
-
-
-def _spread(y: np.ndarray) -> int:
-    return int(y.max()) - int(y.min())

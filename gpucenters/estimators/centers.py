@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from sklearn.exceptions import NotFittedError
 
 from ..arrays.convert import Block
 from ..arrays.groups import Groups
@@ -14,17 +13,16 @@ from ..arrays.work import Work
 from ..solvers.centers import SparseCenters
 from ..solvers.l1 import solve_l1
 from ..solvers.l2 import class_moments, solve_l2
+from ..solvers.moments import ClassMoments
 from ..solvers.raw_moments import empty_moments
 from ..solvers.scaling import check_scale
 from ..solvers.scores import l1_scores, l2_scores, linear_form, log_priors
 from ..solvers.selection import check_k
 from ._base import CenterClassifier, Fitted
-from .labels import encode, encode_against, host_labels
-from .probabilities import log_softmax_half, softmax_half
-from .validation import check_place, check_X, keeping_on_error, work_place
+from ._moments import MomentClassifier
 
 
-class L2CenterClassifier(CenterClassifier):
+class L2CenterClassifier(MomentClassifier):
     """Sparse l2 center classifier and feature selector.
 
     Nearest class mean, where the means may differ between classes in k features only: the k for
@@ -121,83 +119,19 @@ class L2CenterClassifier(CenterClassifier):
     def _params(self) -> dict[str, Any]:
         return {"k": self.k, "scale": self.scale, "priors": self.priors}
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Add a batch of samples: the moments are kept, never the data (Remark 5 of the paper).
-
-        Any split of the rows gives the model that `fit` gives on all of them, to the bit where the
-        sums are exact. A call that fails leaves the model as it was. Predicting before each class
-        was met raises a NotFittedError that names those missing.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-            Labels among ``classes``.
-        classes : array of shape (n_classes,)
-            All labels that will ever come; needed in the first call, optional later.
-        sample_weight : array of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-        """
-        first = not hasattr(self, "_fitted")
-        self._check_parameters()
-        if not first and self.scale != self._fitted.params["scale"]:
+    def _check_streaming(self, n_classes: int, params: dict[str, Any] | None) -> None:
+        log_priors(self.priors, (1.0,) * n_classes)
+        if params is not None and self.scale != params["scale"]:
             raise ValueError(
                 f"scale={self.scale!r} is not the same as on the last call to partial_fit: "
-                f"{self._fitted.params['scale']!r}."
+                f"{params['scale']!r}."
             )
-        known = self._known_classes(classes, first)
-        log_priors(self.priors, (1.0,) * len(known))
-        kept = ("n_features_in_", "feature_names_in_") if first else ()
-        with keeping_on_error(self, *kept):
-            checked = check_X(self, X, reset=first)
-            codes = encode_against(host_labels(y, self, checked.shape[0]), known)
-            if not first:
-                check_place(self, checked, "partial_fit")
-            place = work_place(self, checked) if first else self._fitted.place
-            work = Work.of(self.memory_budget, place, self.verbose)
-            with place.current():
-                block, groups = self._enter(checked, codes, known, sample_weight, place)
-                if first:
-                    moments = empty_moments(block, len(known), per_feature=self.scale is not None)
-                else:
-                    moments = self._fitted.own_moments()
-                moments = moments.add_batch(block, groups, work)
-        self.classes_, self._fitted = known, Fitted(place, None, self._params(), moments)
-        return self
 
-    def _known_classes(self, classes: Any, first: bool) -> np.ndarray:
-        if classes is None:
-            if first:
-                raise ValueError("classes must be passed on the first call to partial_fit.")
-            return self.classes_
-        if isinstance(classes, set | frozenset):
-            classes = list(classes)
-        given, _ = encode(np.asarray(classes).ravel())
-        if first and len(given) < 2:
-            raise ValueError(f"classes must name at least two classes, got {given.tolist()}.")
-        if not first and not np.array_equal(given, self.classes_):
-            raise ValueError(
-                f"classes={given.tolist()} is not the same as on the last call to partial_fit: "
-                f"{self.classes_.tolist()}."
-            )
-        return given
+    def _empty_moments(self, block: Block, n_classes: int) -> ClassMoments:
+        return empty_moments(block, n_classes, per_feature=self.scale is not None)
 
-    def _solve_moments(self, fitted: Fitted) -> SparseCenters:
-        assert fitted.moments is not None
-        missing = [
-            label
-            for label, count in zip(self.classes_.tolist(), fitted.moments.count, strict=True)
-            if count == 0
-        ]
-        if missing:
-            raise NotFittedError(
-                f"this {type(self).__name__} has seen no sample of class "
-                f"{', '.join(map(repr, missing))} yet: call partial_fit with some first."
-            )
-        return solve_l2(fitted.moments, fitted.params["scale"])
+    def _solve_from(self, moments: ClassMoments, params: dict[str, Any]) -> SparseCenters:
+        return solve_l2(moments, params["scale"])
 
     def _log_priors(self) -> list[float]:
         return log_priors(self._ready().params["priors"], self._centers().weight)
@@ -225,38 +159,6 @@ class L2CenterClassifier(CenterClassifier):
     def intercept_(self) -> Array:
         """Constants of the decision."""
         return self._cached("linear", self._linear_form)[1]
-
-    def predict_proba(self, X: Any) -> Array:
-        """Class probabilities, as of Gaussians of unit (or ``scale_``) variance at the centers.
-
-        They never contradict `predict`.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes), float64
-        """
-        scores, place = self._score_rows(X, "predict_proba")
-        with self._fitted.place.current():
-            return place.move(softmax_half(scores))
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """Logarithms of class probabilities; finite where the probability itself underflows.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes), float64
-        """
-        scores, place = self._score_rows(X, "predict_log_proba")
-        with self._fitted.place.current():
-            return place.move(log_softmax_half(scores))
 
 
 class L1CenterClassifier(CenterClassifier):

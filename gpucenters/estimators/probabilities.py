@@ -1,4 +1,4 @@
-"""Probabilities from scores, for models whose score is twice a log density."""
+"""Probabilities from scores, for models whose score is a multiple of a log density."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from ..arrays.typing import Array
 _APART = 2.0**-51  # a difference of logs that survives a division's rounding
 
 
-def log_softmax_half(scores: Array) -> Array:
-    """Log of softmax(scores / 2): shape (n, K) from (n, K), or from (n, 1) for two classes."""
-    z = _gaps(scores)
+def log_softmax(scores: Array, factor: float) -> Array:
+    """Log of softmax(factor * scores): (n, K) from (n, K), or from (n, 1) for two classes."""
+    z = _gaps(scores, factor)
     xp = array_namespace(z)
     best = -xp.log(xp.sum(xp.exp(z), axis=1, keepdims=True))
     # (Rounding must not lift another class to the best one here either.)
@@ -18,16 +18,16 @@ def log_softmax_half(scores: Array) -> Array:
     return xp.where(z < 0, xp.minimum(z + best, below), z + best)
 
 
-def softmax_half(scores: Array) -> Array:
-    """softmax(scores / 2): shape (n, K) from (n, K), or from (n, 1) for two classes."""
-    z = _gaps(scores)
+def softmax(scores: Array, factor: float) -> Array:
+    """softmax(factor * scores): (n, K) from (n, K), or from (n, 1) for two classes."""
+    z = _gaps(scores, factor)
     xp = array_namespace(z)
     e = xp.exp(z)
     return e / xp.sum(e, axis=1, keepdims=True)
 
 
-def _gaps(scores: Array) -> Array:
-    """Half the distance of each score to the largest of its row, (n, K), not positive.
+def _gaps(scores: Array, factor: float) -> Array:
+    """``factor`` times the distance of each score to the largest of its row: (n, K), <= 0.
 
     A class whose score is not the largest stays below it even where rounding would make the
     probabilities equal, so that they never contradict `predict`. (Of equal scores both `predict`
@@ -36,5 +36,5 @@ def _gaps(scores: Array) -> Array:
     xp = array_namespace(scores)
     if scores.shape[1] == 1:
         scores = xp.concat([xp.zeros_like(scores), scores], axis=1)
-    z = 0.5 * (scores - xp.max(scores, axis=1, keepdims=True))
+    z = factor * (scores - xp.max(scores, axis=1, keepdims=True))
     return xp.where(z < 0, xp.minimum(z, xp.zeros_like(z) - _APART), z)

@@ -62,13 +62,13 @@ def test_bits_do_not_depend_on_threads_or_budget(
 
 
 def test_lanes_are_many_where_the_entries_pay_for_them() -> None:
-    entries = np.asarray([0, 2**26])
+    entries = 2**26
     assert len(grid.lanes(entries, 1000, HOST)) == 8
     assert len(grid.lanes(entries, 2**26, HOST)) == 2
     assert len(grid.lanes(entries, 2**28, HOST)) == 1
-    assert len(grid.lanes(np.asarray([0, 1000]), 10, HOST)) == 1
-    assert len(grid.lanes(np.asarray([0, 0]), 10, HOST)) == 1
-    cuts = grid.lanes(np.asarray([0, 2**22 + 3]), 10, HOST)
+    assert len(grid.lanes(1000, 10, HOST)) == 1
+    assert len(grid.lanes(0, 10, HOST)) == 1
+    cuts = grid.lanes(2**22 + 3, 10, HOST)
     assert cuts[0][0] == 0 and cuts[-1][1] == 2**22 + 3
     assert all(a[1] == b[0] for a, b in itertools.pairwise(cuts))
 
@@ -118,8 +118,8 @@ def test_keys_wider_than_int32() -> None:
     block = as_block(X, HOST)
     seen: list = []
 
-    def note(runs: Any, size: int, base: np.ndarray, *rest: Any) -> None:
-        seen.append(base)
+    def note(runs: Any, size: int, kind: Any, *rest: Any) -> None:
+        seen.append(kind)
 
     from gpucenters.arrays.groups import group_rows
     from gpucenters.arrays.work import Work
@@ -135,8 +135,7 @@ def test_keys_wider_than_int32() -> None:
             )
     finally:
         host.add_class_sums = original
-    assert seen[0].dtype == np.int64
-    assert seen[0].tolist() == [0, m, 2 * m]
+    assert seen == [np.int64]
 
 
 def test_run_keeps_the_order_and_lets_errors_out() -> None:

@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 
 from . import host
-from .devices import Place
+from .devices import Place, place_of
 from .entries import Entries
 from .grid import chunk_size, entry_ranges, row_ranges
-from .namespace import is_numpy, sparse_module, to_numpy
+from .namespace import is_cupy, is_numpy, sparse_module, to_numpy
 from .threads import run
 from .typing import Array
+from .uploads import Upload
 
 INT32 = 2**31
+_LEAST = 2**12  # entries that must fit on a device
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,12 @@ class Compressed:
     @property
     def nnz(self) -> int:
         """How many entries are stored."""
-        return int(self.host_indptr[-1])
+        return int(self.data.shape[0])
+
+    @property
+    def resident(self) -> bool:
+        """Whether the matrix is at ``place`` already."""
+        return place_of(self.data) == self.place
 
     @property
     def on_host(self) -> bool:
@@ -60,25 +67,60 @@ class Compressed:
         return here and self.by_row and host.AVAILABLE
 
     def entries(self, start: int = 0, stop: int | None = None) -> Iterator[Entries]:
-        """The stored entries start..stop in the stored order, chunk by chunk."""
+        """The stored entries start..stop in the stored order, chunk by chunk.
+
+        Those of a host matrix on their way to a device are valid until the next but one.
+        """
         stop = self.nnz if stop is None else stop
-        size = chunk_size(self.place)
-        for left, right, first, last in entry_ranges(self.host_indptr, start, stop, size):
-            yield self._run(left, right, first, last)
+        size = chunk_size(self.place, uploaded=not self.resident)
+        if self.resident and start == 0 and stop == self.nnz <= size:
+            yield self.whole()
+            return
+        while start < stop:
+            left, right, first, last = next(entry_ranges(self.host_indptr, start, stop, size))
+            run = None
+            try:
+                run = self._run(left, right, first, last)
+            except MemoryError as error:
+                if size <= _LEAST:
+                    raise MemoryError(
+                        f"not even {size:,} stored values of X fit into the memory of {self.place}."
+                    ) from error
+            if run is None:  # (The error is gone by now, and all that it held.)
+                size //= 2
+                continue
+            yield run
+            start = right
+
+    def whole(self) -> Entries:
+        """All entries of a matrix that is at ``place``, in one run."""
+        major = self.shape[0 if self.by_row else 1]
+        return Entries(self.place, self.indices, self.data, self.indptr, 0, major, self.by_row)
 
     def row_entries(self, first: int = 0, last: int | None = None) -> Iterator[Entries]:
         """The entries of rows (columns) first..last, cut between rows, a chunk or a row a time."""
+        if self.resident and last is None and first == 0 and self.nnz <= chunk_size(self.place):
+            yield self.whole()
+            return
         indptr = self.host_indptr[first:] if last is None else self.host_indptr[first : last + 1]
-        for a, b in row_ranges(indptr, chunk_size(self.place)):
+        for a, b in row_ranges(indptr, chunk_size(self.place, uploaded=not self.resident)):
             yield self._run(int(indptr[a]), int(indptr[b]), first + a, first + b)
 
     def _run(self, left: int, right: int, first: int, last: int) -> Entries:
-        move = self.place.move
-        offsets = move(self.indptr[first : last + 1]) - self.host_indptr.dtype.type(left)
+        minor, values = self.indices[left:right], self.data[left:right]
+        offsets = self.indptr[first : last + 1] - self.host_indptr.dtype.type(left)
         # (A cut row begins before the run or ends behind it.)
         offsets[0], offsets[-1] = 0, right - left
-        minor, values = move(self.indices[left:right]), move(self.data[left:right])
+        if self._upload is not None:
+            minor, values, offsets = self._upload.send(minor, values, offsets)
+        elif not self.resident:
+            minor, values, offsets = (self.place.move(part) for part in (minor, values, offsets))
         return Entries(self.place, minor, values, offsets, first, last, self.by_row)
+
+    @cached_property
+    def _upload(self) -> Upload | None:
+        here = isinstance(self.data, np.ndarray)
+        return Upload() if here and is_cupy(self.place.xp) else None
 
     def touched_columns(self) -> Array | None:
         """The columns with stored entries, ascending; None where they are not few."""

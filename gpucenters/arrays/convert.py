@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from . import host
 from .dense import DenseBlock
-from .devices import Place, place_of
+from .devices import HOST, Place, place_of
 from .grid import ranges
 from .namespace import (
     array_namespace,
@@ -96,8 +95,7 @@ def _check_kind(dtype: np.dtype) -> None:
 def checked_sparse(X: SparseMatrix) -> SparseMatrix:
     """X as CSR or CSC, after its structure was checked. The caller's matrix is not changed.
 
-    On the host ``has_canonical_format`` of what comes back is what its indices say: the caller's
-    own flags may be stale.
+    Its ``has_canonical_format`` is what the indices say: the caller's own flags may be stale.
     """
     if X.ndim != 2:
         raise ValueError(f"Expected a 2D sparse matrix, got {X.ndim}D.")
@@ -108,17 +106,22 @@ def checked_sparse(X: SparseMatrix) -> SparseMatrix:
     _check_kind(X.dtype)
     if X.format == "coo":
         for index, size, name in ((X.row, X.shape[0], "row"), (X.col, X.shape[1], "col")):
-            _check_indices(index, size, f"{name} of the COO matrix")
+            what = f"{name} of the COO matrix"
+            if is_host_sparse(X):
+                _check_indices(index, size, what)
+            else:
+                xp = array_namespace(index)
+                _check_on_device(index, size, what, xp.zeros(1, dtype=xp.int64), xp)
     elif X.format == "bsr":
         rows, columns = X.data.shape[1:]
         _check_compressed(X, X.shape[0] // rows, X.shape[1] // columns)
     if X.format not in ("csr", "csc"):
         X = X.tocsr()
     n, m = X.shape
-    ascending = _check_compressed(X, *((n, m) if X.format == "csr" else (m, n)))
-    if is_host_sparse(X):
-        X = copy.copy(X)  # a header of our own on the same arrays
-        X.has_canonical_format = ascending
+    stored, ascending = _check_compressed(X, *((n, m) if X.format == "csr" else (m, n)))
+    X = copy.copy(X)  # a header of our own on the same arrays
+    X.data, X.indices = X.data[:stored], X.indices[:stored]
+    X.has_canonical_format = ascending
     return X
 
 
@@ -158,8 +161,11 @@ def _check_parts(X: SparseMatrix) -> None:
         )
 
 
-def _check_compressed(X: SparseMatrix, major: int, minor: int) -> bool:
-    """Raise for a damaged matrix; returns whether its indices ascend (seen on the host alone)."""
+def _check_compressed(X: SparseMatrix, major: int, minor: int) -> tuple[int, bool]:
+    """Raise for a damaged matrix.
+
+    Returns how many entries it stores, and whether its indices ascend without duplicates.
+    """
     xp = array_namespace(X.data)
     name = X.format.upper()
     if X.indptr.ndim != 1 or X.indptr.shape[0] != major + 1:
@@ -174,24 +180,28 @@ def _check_compressed(X: SparseMatrix, major: int, minor: int) -> bool:
         raise ValueError(
             f"the {name} matrix has {X.indices.shape[0]} indices for {X.data.shape[0]} values."
         )
-    indptr = to_numpy(X.indptr)
-    if indptr[0] != 0 or indptr[-1] > X.indices.shape[0]:
+    falls = X.indptr[1:] < X.indptr[:-1]
+    # (Read in one go: on a device each reading waits.)
+    facts = [xp.astype(fact, xp.int64) for fact in (X.indptr[0], X.indptr[-1], xp.any(falls))]
+    first, last, fall = to_numpy(xp.stack(facts)).tolist()
+    if first != 0 or last > X.indices.shape[0]:
         raise ValueError(
-            f"the indptr of the {name} matrix is damaged: it runs from {indptr[0]} to "
-            f"{indptr[-1]} over {X.indices.shape[0]} stored values."
+            f"the indptr of the {name} matrix is damaged: it runs from {first} to {last} over "
+            f"{X.indices.shape[0]} stored values."
         )
-    falls = indptr[1:] < indptr[:-1]
-    if falls.any():
+    if fall:
         raise ValueError(
-            f"the indptr of the {name} matrix is damaged: it falls after position {falls.argmax()}."
+            f"the indptr of the {name} matrix is damaged: it falls after position "
+            f"{int(xp.argmax(falls))}."
         )
-    indices = X.indices[: int(indptr[-1])]
-    starts = indptr if is_numpy(xp) else None
-    return _check_indices(indices, minor, f"indices of the {name} matrix", xp, starts)
+    indices, what = X.indices[:last], f"indices of the {name} matrix"
+    if not is_numpy(xp):
+        return last, _check_on_device(indices, minor, what, X.indptr, xp)
+    return last, _check_indices(indices, minor, what, X.indptr)
 
 
 def _check_indices(
-    index: Array, size: int, name: str, xp: Any = np, starts: np.ndarray | None = None
+    index: np.ndarray, size: int, name: str, starts: np.ndarray | None = None
 ) -> bool:
     """Raise for an index outside 0..size-1.
 
@@ -205,17 +215,36 @@ def _check_indices(
 
     def look(cut: tuple[int, int]) -> tuple[bool, bool]:
         part = seen[cut[0] : cut[1]]
-        outside = int(xp.max(part)) >= size or (twice and int(xp.min(part)) < 0)
+        outside = int(part.max()) >= size or (twice and int(part.min()) < 0)
         return outside, starts is not None and _ascends(index, starts, *cut)
 
-    step = _SCAN if is_numpy(array_namespace(index)) else max(1, index.shape[0])
-    found = list(run(look, ranges(index.shape[0], step), place_of(index)))
+    found = list(run(look, ranges(index.shape[0], _SCAN), HOST))
     if any(outside for outside, _ in found):
-        bad = int(xp.nonzero((index < 0) | (index >= size))[0][0])
-        raise ValueError(
-            f"the {name} are damaged: entry {bad} is {int(index[bad])}, outside 0..{size - 1}."
-        )
+        _raise_outside(index, size, name)
     return all(ascends for _, ascends in found)
+
+
+def _check_on_device(index: Array, size: int, name: str, starts: Array, xp: Any) -> bool:
+    """`_check_indices` with the numbers read in one go, for they wait for the device."""
+    stored = index.shape[0]
+    if stored == 0:
+        return True
+    begins = xp.zeros(stored + 1, dtype=xp.bool)
+    begins[starts] = True
+    falls = (index[1:] <= index[:-1]) & ~begins[1:stored]
+    facts = [xp.astype(fact, xp.int64) for fact in (xp.min(index), xp.max(index), xp.any(falls))]
+    least, most, fall = to_numpy(xp.stack(facts)).tolist()
+    if least < 0 or most >= size:
+        _raise_outside(index, size, name)
+    return not fall
+
+
+def _raise_outside(index: Array, size: int, name: str) -> None:
+    xp = array_namespace(index)
+    bad = int(xp.nonzero((index < 0) | (index >= size))[0][0])
+    raise ValueError(
+        f"the {name} are damaged: entry {bad} is {int(index[bad])}, outside 0..{size - 1}."
+    )
 
 
 def _ascends(index: np.ndarray, starts: np.ndarray, left: int, right: int) -> bool:
@@ -231,12 +260,10 @@ def _ascends(index: np.ndarray, starts: np.ndarray, left: int, right: int) -> bo
 def _sparse_block(X: SparseMatrix, place: Place, summed: bool = True) -> SparseBlock:
     if not place.family:
         raise TypeError(f"sparse matrices cannot be moved to {place}.")
-    by_row, stored = X.format == "csr", int(X.indptr[-1])
-    data, indices, indptr = X.data[:stored], X.indices[:stored], X.indptr
+    by_row, data, indices, indptr = X.format == "csr", X.data, X.indices, X.indptr
     if data.dtype == np.float16:  # SciPy's own routines do not know it
         data = data.astype(np.float32)
-    ready = not summed or (is_host_sparse(X) and X.has_canonical_format)
-    if ready and _host_can_read(data, indices, indptr):
+    if (not summed or X.has_canonical_format) and _can_read(data, indices, indptr):
         return SparseBlock(data, indices, indptr, X.shape, by_row, place)
     # A header of our own: what it learns about order and duplicates is read off the arrays, not
     # off flags that may be stale, and the caller's matrix is not touched.
@@ -249,13 +276,11 @@ def _sparse_block(X: SparseMatrix, place: Place, summed: bool = True) -> SparseB
     return SparseBlock(view.data, view.indices, view.indptr, view.shape, by_row, place)
 
 
-def _host_can_read(data: Array, indices: Array, indptr: Array) -> bool:
-    """Whether the host's own loops take these arrays as they are."""
+def _can_read(data: Array, indices: Array, indptr: Array) -> bool:
+    """Whether native code takes these arrays as they are."""
     parts = (data, indices, indptr)
     return (
-        host.AVAILABLE
-        and all(isinstance(part, np.ndarray) and part.flags.c_contiguous for part in parts)
-        and all(part.dtype.isnative for part in parts)
+        all(part.flags.c_contiguous and part.dtype.isnative for part in parts)
         and indices.dtype == indptr.dtype
         and indices.dtype in (np.int32, np.int64)
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,11 @@ from . import errors
 from .devices import Place, place_of
 from .grid import chunk_size, dense_grid, ranges
 from .groups import Groups
-from .namespace import array_namespace, to_numpy
+from .namespace import array_namespace, is_cupy, to_numpy
 from .ordering import SortedColumns, sort_columns
 from .threads import run
 from .typing import Array
+from .uploads import Upload
 from .work import SortingPlan, Work
 
 _SORT_COLUMNS = 64  # at least: fewer make the search's steps too small
@@ -47,23 +49,36 @@ class DenseBlock:
         return self._widen(part, rows[0], range(*columns))
 
     def _widen(self, part: Array, row: int, columns: Any) -> Array:
-        xp = array_namespace(part)
         if part.dtype == object:
             part = _numbers(part, row, columns)
-        elif not xp.isdtype(part.dtype, (xp.float32, xp.float64)):
+        if self._upload is not None:
+            if part.dtype.itemsize > 8 or not part.dtype.isnative:  # types that no device has
+                part = part.astype(np.float64)
+            part = self._upload.send(part)[0]
+        xp = array_namespace(part)
+        if not xp.isdtype(part.dtype, (xp.float32, xp.float64)):
             part = xp.astype(part, xp.float64)
         return self.place.move(part)
+
+    @cached_property
+    def _upload(self) -> Upload | None:
+        here = isinstance(self.array, np.ndarray)
+        return Upload() if here and is_cupy(self.place.xp) else None
+
+    @property
+    def _chunk_size(self) -> int:
+        return chunk_size(self.place, uploaded=self._upload is not None)
 
     @property
     def strips(self) -> int:
         """How many strips of rows `row_chunks` gives."""
         n, m = self.shape
-        return -(-n // dense_grid(n, m, self.place)[0])
+        return -(-n // dense_grid(n, m, self._chunk_size)[0])
 
     def row_chunks(self, groups: Groups) -> Iterator[RowChunk]:
         """The fixed grid of chunks, a strip of rows at a time."""
         n, m = self.shape
-        rows, width = dense_grid(n, m, self.place)
+        rows, width = dense_grid(n, m, self._chunk_size)
         columns = [slice(*cut) for cut in ranges(m, width)]
         for start, stop in ranges(n, rows):
             parts = []
@@ -122,7 +137,7 @@ class DenseBlock:
 
         # A sort, its input, and the temporaries of the search.
         fit = work.budget // (48 * n)
-        width = max(1, min(m, fit, _SORT_COLUMNS + 4 * chunk_size(self.place) // n))
+        width = max(1, min(m, fit, _SORT_COLUMNS + 4 * self._chunk_size // n))
         return SortingPlan(list(ranges(m, width)), sort)
 
     def linear_scores(self, columns: Array, shift: Array, coef: Array) -> Array:
@@ -153,7 +168,7 @@ class DenseBlock:
         xp = self.place.xp
         out = self.place.zeros((n, q))
         d = int(columns.shape[0])
-        rows = max(1, chunk_size(self.place) // d)  # by the shape alone: see grid
+        rows = max(1, self._chunk_size // d)  # by the shape alone: see grid
         here = place_of(self.array).move(columns) if d < m else range(m)
 
         def score(cut: tuple[int, int]) -> None:
@@ -169,7 +184,7 @@ class DenseBlock:
     def check_finite(self, squares: bool) -> None:
         """Raise for the first value that is not finite, or whose square overflows."""
         n, m = self.shape
-        rows, columns = dense_grid(n, m, self.place)
+        rows, columns = dense_grid(n, m, self._chunk_size)
         for left, right in ranges(m, columns):
             for start, stop in ranges(n, rows):
                 chunk = self.chunk((start, stop), (left, right))

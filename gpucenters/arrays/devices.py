@@ -63,6 +63,11 @@ class Place:
         """Whether this place shares the numpy-and-cupy code, sparse matrices included."""
         return in_family(self.xp)
 
+    @property
+    def stalls(self) -> bool:
+        """Whether to read a number from here makes the host wait for all that is queued."""
+        return is_cupy(self.xp)
+
     def current(self) -> AbstractContextManager[Any]:
         """A context in which this place's device is the one that kernels run on.
 

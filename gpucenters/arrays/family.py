@@ -11,7 +11,7 @@ import itertools
 
 import numpy as np
 
-from . import host
+from . import host, kernels
 from .namespace import is_numpy
 from .typing import Array, Namespace
 
@@ -71,18 +71,48 @@ def spread(per_row: Array, offsets: Array, count: int, xp: Namespace) -> Array:
 
 
 def sorted_lines(chunk: Array, rows: list[Array], xp: Namespace) -> Array:
-    """Each column of a chunk as a line, the rows of each class sorted within it: (b, n)."""
+    """Each column of a chunk as a line, the rows of each class sorted within it: (b, n).
+
+    CuPy sorts one-dimensional arrays of numbers by their digits, and others much slower by
+    comparison: so the lines are sorted as one array there (`_sort_flat`).
+    """
+    if not is_numpy(xp):
+        return _sort_flat(chunk, rows, xp)
     table = xp.empty((chunk.shape[1], sum(r.shape[0] for r in rows)), dtype=chunk.dtype)
     start = 0
     for r in rows:
         part = table[:, start : start + r.shape[0]]
         start += r.shape[0]
         part[...] = xp.take(chunk, r, axis=0).T
-        if is_numpy(xp):
-            part.sort(axis=1)  # in place; CuPy sorts contiguous arrays only
-        else:
-            part[...] = xp.sort(part, axis=1, stable=False)
+        part.sort(axis=1)
     return table
+
+
+def _sort_flat(chunk: Array, rows: list[Array], xp: Namespace) -> Array:
+    """`sorted_lines` by sorts of one dimension.
+
+    float32: keys of list and value in one number, sorted once; 16 bytes of workspace an element,
+    and as much for the sort. float64: by value, and then, stable, by list; 40 bytes and the sorts'.
+    """
+    n, b = sum(r.shape[0] for r in rows), chunk.shape[1]
+    if chunk.dtype == xp.float32:
+        codes = xp.full(chunk.shape[0], -1, dtype=xp.int32)
+        for c, r in enumerate(rows):
+            codes[r] = c
+        keys = xp.sort(kernels.pack_lists(chunk, codes, len(rows)), stable=False)
+        return xp.reshape(kernels.unpack_values(keys[: n * b]), (b, n))
+    values = xp.reshape(xp.take(chunk, xp.concat(rows), axis=0).T + 0.0, (-1,))
+    of_class = xp.concat([xp.full(r.shape[0], c, dtype=xp.int32) for c, r in enumerate(rows)])
+    column = xp.arange(b, dtype=xp.int32 if b * len(rows) < 2**31 else xp.int64)[:, None]
+    lists = xp.reshape(column * len(rows) + of_class, (-1,))
+    order = _by_segment(values, lists, xp)
+    return xp.reshape(xp.take(values, order), (b, n))
+
+
+def _by_segment(values: Array, segment: Array, xp: Namespace) -> Array:
+    """The order that sorts by segment, and by value within each: by digits, twice."""
+    order = xp.argsort(values, stable=True)
+    return xp.take(order, xp.argsort(xp.take(segment, order), stable=True))
 
 
 def segment_sort(
@@ -101,7 +131,7 @@ def segment_sort(
     if is_numpy(xp) and count < 2**16 and values.shape[0] >= _LONG * count:
         return _sort_lists(values, segment, count, weights)
     if values.dtype != xp.float32:
-        order = xp.lexsort(xp.stack([values, segment.astype(xp.float64)]))
+        order = _by_segment(values, segment, xp)
         return values[order], None if weights is None else weights[order]
     # One sort of one number each: the segment above, and below it the bits of the value, turned so
     # that they sort as the values do (negative numbers all over, others at the sign).

@@ -19,14 +19,17 @@ from .namespace import is_cupy
 # a CPU; a GPU wants launches that are large against their overhead.
 _CPU_CHUNK = 2**17
 _CUDA_CHUNK = 2**25
+_UPLOAD = 2**23  # of which a part is on its way up while the part before is worked on
 _ROWS = 2048  # rows of a dense CPU chunk at most,
 _FEW_ROWS = 64  # and at least: enough to make merging K rows of moments cheap
 _STRIP = 2**23  # elements in a strip of rows
 
 
-def chunk_size(place: Place) -> int:
-    """Elements in one chunk."""
-    return _CUDA_CHUNK if is_cupy(place.xp) else _CPU_CHUNK
+def chunk_size(place: Place, *, uploaded: bool = False) -> int:
+    """Elements in one chunk; ``uploaded``: of those that go from the host to a device."""
+    if not is_cupy(place.xp):
+        return _CPU_CHUNK
+    return _UPLOAD if uploaded else _CUDA_CHUNK
 
 
 def ranges(n: int, step: int) -> Iterator[tuple[int, int]]:
@@ -35,11 +38,10 @@ def ranges(n: int, step: int) -> Iterator[tuple[int, int]]:
         yield start, min(start + step, n)
 
 
-def dense_grid(n: int, m: int, place: Place) -> tuple[int, int]:
-    """Rows and columns of one chunk of a dense n x m array."""
-    size = chunk_size(place)
+def dense_grid(n: int, m: int, size: int) -> tuple[int, int]:
+    """Rows and columns of one chunk, of about ``size`` elements, of a dense n x m array."""
     # A strip of rows should stay in a cache of pages while its columns are read in turn.
-    strip = min(_ROWS, max(_FEW_ROWS, _STRIP // m)) * (size // _CPU_CHUNK)
+    strip = min(_ROWS, max(_FEW_ROWS, _STRIP // m)) * max(1, size // _CPU_CHUNK)
     rows = min(n, strip)
     return rows, max(1, min(m, size // rows))
 
@@ -79,13 +81,12 @@ _LANE = 2**23  # stored entries that make an accumulator of their own worth its 
 _MOST_LANES = 8
 
 
-def lanes(indptr: np.ndarray, accumulator: int, place: Place) -> list[tuple[int, int]]:
-    """(start, stop) of the stored entries of each lane.
+def lanes(count: int, accumulator: int, place: Place) -> list[tuple[int, int]]:
+    """(start, stop) of each lane of ``count`` stored entries.
 
     As many as the stored entries pay for: a lane of its own costs one more pass over an accumulator
     of that many numbers, in order, where each stored entry is a write at random.
     """
-    count = int(indptr[-1])
     n = 1
     if not is_cupy(place.xp):
         n = max(1, min(_MOST_LANES, count // _LANE, 2 * count // max(accumulator, 1)))

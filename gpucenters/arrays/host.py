@@ -62,7 +62,7 @@ class Buffers:
     numbers: np.ndarray
 
     @classmethod
-    def of(cls, size: int, key: np.dtype, index: np.dtype) -> Buffers:
+    def of(cls, size: int, key: type[np.signedinteger], index: np.dtype) -> Buffers:
         """Buffers for ``size`` entries with keys and indices of these types."""
         return cls(np.empty(size, key), np.empty(size), np.arange(size, dtype=index))
 
@@ -70,7 +70,8 @@ class Buffers:
 def add_class_sums(
     runs: Iterable[Entries],
     size: int,
-    base: np.ndarray,
+    kind: type[np.signedinteger],
+    m: int,
     codes: np.ndarray,
     weights: np.ndarray | None,
     total: np.ndarray,
@@ -84,8 +85,10 @@ def add_class_sums(
     runs : iterable of Entries
         Of at most ``size`` entries each.
     size : int
-    base : array of int32 or int64 of shape (n,)
-        Where the sums of each row's class begin in ``total``.
+    kind : type
+        int32 or int64: what holds every position in ``total``.
+    m : int
+        The number of features: sums of class c begin at c * m in ``total``.
     codes : array of shape (n,)
     weights : array of shape (n,), float64, or None
     total, square : flat arrays, float64; square may be None
@@ -95,9 +98,9 @@ def add_class_sums(
     for e in runs:
         count, rows, span = e.minor.shape[0], e.last - e.first, slice(e.first, e.last)
         if buffers is None:
-            buffers = Buffers.of(size, base.dtype, e.minor.dtype)
+            buffers = Buffers.of(size, kind, e.minor.dtype)
         key, x = buffers.key[:count], buffers.x[:count]
-        spread(base[span], e.offsets, key)
+        spread(codes[span].astype(kind) * kind(m), e.offsets, key)
         np.add(key, e.minor, out=key, casting="unsafe")
         x[:] = e.values
         if weights is not None:

@@ -7,7 +7,20 @@ from .devices import place_of
 from .namespace import array_namespace, in_family, to_float, to_numpy
 from .typing import Array
 
-__all__ = ["array_namespace", "not_negative", "place_of", "to_float", "to_numpy", "top_k"]
+__all__ = [
+    "array_namespace",
+    "not_negative",
+    "numbers",
+    "place_of",
+    "to_float",
+    "to_numpy",
+    "top_k",
+]
+
+
+def numbers(x: Array) -> list[float]:
+    """The numbers of a small array of one dimension, in one go: on a device each read waits."""
+    return to_numpy(x).tolist()
 
 
 def top_k(key: Array, k: int) -> Array:

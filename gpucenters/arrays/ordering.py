@@ -74,6 +74,11 @@ class SortedColumns:
         return xp.reshape(xp.take(array, xp.reshape(inside, (-1,))), position.shape)
 
     @property
+    def most(self) -> int:
+        """Bound on the items of all lists of one column."""
+        return self.shape[0] << self.depth
+
+    @property
     def plain(self) -> bool:
         """Whether each item is one stored value of weight one."""
         return self.zero_at is None and self.cumulative is None
@@ -179,7 +184,7 @@ class DenseSortedColumns(SortedColumns):
 
     def excess(self, center: Array, other: Array) -> Array:
         xp = self.place.xp
-        if not self.plain or max(self.counts) < _LONG:
+        if not self.plain or max(self.counts) < _LONG or self.place.stalls:
             return super().excess(center, other)
         # The items are in order: only those between the two points in some column need a look.
         low, high = xp.minimum(center, other), xp.maximum(center, other)

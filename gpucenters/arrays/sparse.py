@@ -12,6 +12,7 @@ import numpy as np
 
 from . import errors, family, host, sums
 from .compressed import Compressed
+from .devices import place_of
 from .entries import Entries
 from .grid import chunk_size, row_ranges
 from .groups import Groups
@@ -90,13 +91,18 @@ class SparseBlock(Compressed):
             columns = xp.nonzero(enough)[0]
             return columns, xp.take(stored, columns)
         # Many entries are in question: a count by class leaves fewer to be put in order.
-        ones = xp.broadcast_to(xp.ones(1), (self.nnz,))
         held = place.zeros((groups.n_classes, self.shape[1]))
-        indicator = replace(self, data=ones if self.on_host else ones + 0)
+        indicator = replace(self, data=self._ones())
         sums.add_class_sums(indicator, groups, held, None, None, work)
         total = place.asarray(groups.weight)[:, None]
         columns = xp.nonzero(xp.any(2 * held >= (1 - 1e-9) * total, axis=0))[0]
         return columns, xp.take(stored, columns)
+
+    def _ones(self) -> Array:
+        """As many ones as there are entries, where these are; on the host they take no memory."""
+        if isinstance(self.data, np.ndarray):
+            return np.broadcast_to(np.ones(1), (self.nnz,))
+        return place_of(self.data).zeros(self.nnz) + 1.0
 
     def linear_scores(self, columns: Array, shift: Array, coef: Array) -> Array:
         """``(X[:, columns] - shift) @ coef``: shape (n, q), float64.
@@ -204,4 +210,6 @@ def _plan(block: Compressed, columns: Array, groups: Groups, work: Work) -> Sort
         kept, lists = sort_segments(*block.columns(left, right), groups, block.place)
         return None if lists is None else (columns[left:right][kept], lists)
 
-    return SortingPlan(list(row_ranges(cost, min(work.budget, 96 * _SORT_ENTRIES))), sort)
+    # (On a device each range waits for some numbers: there as few of them as there is memory for.)
+    size = work.budget if block.place.stalls else min(work.budget, 96 * _SORT_ENTRIES)
+    return SortingPlan(list(row_ranges(cost, size)), sort)

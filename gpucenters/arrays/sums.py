@@ -7,14 +7,17 @@ from itertools import islice
 
 import numpy as np
 
-from . import family, host
+from . import family, host, kernels
 from .compressed import INT32, Compressed
 from .devices import Place
 from .grid import chunk_size, lanes, ranges
 from .groups import Groups
+from .namespace import is_cupy
 from .threads import run, thread_count
 from .typing import Array
 from .work import Work
+
+_SPARE = 1024
 
 Lane = tuple[int, int]
 Targets = tuple[Array, Array | None, Array | None]
@@ -32,18 +35,20 @@ def add_class_sums(
 
     The entries are cut into lanes, by their number alone. The first lane adds to the given
     accumulators, each other one to its own, merged in order: the same bits whether the lanes run
-    one after the other or side by side.
+    one after the other or side by side. (On CUDA a kernel adds them all to the same accumulators.)
     """
     xp, targets = matrix.place.xp, (total, square, energy)
+    if is_cupy(xp):
+        _add_on_device(matrix, groups, targets, work)
+        return
     k, m = total.shape
-    cuts = lanes(matrix.host_indptr, k * m, matrix.place)
+    cuts = lanes(matrix.nnz, k * m, matrix.place)
     size = sum(a.nbytes for a in targets if a is not None) if len(cuts) > 1 else 1
     width = max(1, min(thread_count(matrix.place), 1 + work.budget // size))
-    base = xp.astype(groups.device_codes, xp.int32 if k * m < INT32 else xp.int64) * m
 
     def add_lane(job: tuple[Lane, Targets]) -> Targets:
         cut, into = job
-        _add_entries(matrix, cut, groups, base, into)
+        _add_entries(matrix, cut, groups, into)
         return into
 
     def jobs() -> Iterator[tuple[Lane, Targets]]:
@@ -62,15 +67,39 @@ def add_class_sums(
                     _merge(target, part, matrix.place)
 
 
-def _add_entries(matrix: Compressed, cut: Lane, groups: Groups, base: Array, into: Targets) -> None:
+def _add_on_device(matrix: Compressed, groups: Groups, into: Targets, work: Work) -> None:
+    """Add all entries by a kernel: no keys are made, and nothing waits for the device."""
     xp, place = matrix.place.xp, matrix.place
+    total, square, energy = into
+    codes = xp.astype(groups.device_codes, xp.int32)
+    # Many threads add to the few sums over all features: so each class has many of them.
+    spread = None if energy is None else place.zeros((groups.n_classes, kernels.SLOTS))
+    steps = 1 if matrix.resident else -(-matrix.nnz // chunk_size(place, uploaded=True))
+    runs = [matrix.whole()] if matrix.resident else matrix.entries()
+    for e in work.progress(runs, steps, "entries added"):
+        values = e.values
+        if values.dtype not in (xp.float32, xp.float64, xp.bool):
+            values = xp.astype(values, xp.float64)
+        kernels.add_class_sums(
+            *(values, e.minor, e.offsets, e.first, e.by_row),
+            *(codes, groups.device_weights, total, square, spread),
+        )
+    if energy is not None:
+        energy += xp.sum(spread, axis=1)
+
+
+def _add_entries(matrix: Compressed, cut: Lane, groups: Groups, into: Targets) -> None:
+    xp, place = matrix.place.xp, matrix.place
+    k, m = into[0].shape
+    kind = xp.int32 if k * m < INT32 else xp.int64
     total, square, energy = (None if a is None else xp.reshape(a, (-1,)) for a in into)
     codes, weights = groups.device_codes, groups.device_weights
     assert total is not None
     if matrix.on_host:
         runs, size = matrix.entries(*cut), chunk_size(place)
-        host.add_class_sums(runs, size, base, codes, weights, total, square, energy)
+        host.add_class_sums(runs, size, kind, m, codes, weights, total, square, energy)
         return
+    base = xp.astype(codes, kind) * m
     for entries in matrix.entries(*cut):
         key = entries.of_row(base) + xp.astype(entries.columns(), base.dtype, copy=False)
         x = xp.astype(entries.values, xp.float64, copy=False)
@@ -115,16 +144,15 @@ def stored_per_column(matrix: Compressed) -> Array:
     def count_lane(cut: Lane) -> Array:
         counts = place.zeros(matrix.shape[1], xp.int64)
         ones = xp.ones(min(chunk_size(place), cut[1] - cut[0]), dtype=xp.int64)
-        for start, stop in ranges(cut[1] - cut[0], chunk_size(place)):
-            index = place.move(matrix.indices[cut[0] + start : cut[0] + stop])
-            family.scatter_add(counts, index, ones[: stop - start], xp)
+        for entries in matrix.entries(*cut):
+            family.scatter_add(counts, entries.minor, ones[: entries.minor.shape[0]], xp)
         return counts
 
     return _sum_lanes(count_lane, matrix)
 
 
 def _sum_lanes(lane: Callable[[Lane], Array], matrix: Compressed) -> Array:
-    first, *others = lanes(matrix.host_indptr, matrix.shape[1], matrix.place)
+    first, *others = lanes(matrix.nnz, matrix.shape[1], matrix.place)
     parts = run(lane, [first, *others], matrix.place)
     sums = next(parts)
     for part in parts:
@@ -151,19 +179,28 @@ def centred_moments(matrix: Compressed, columns: Array, groups: Groups) -> tuple
     """
     xp, place = matrix.place.xp, matrix.place
     k, d = groups.n_classes, int(columns.shape[0])
-    lookup = matrix.lookup(columns)
-    total, held, spread, error = (place.zeros(k * d) for _ in range(4))
-    stored = place.zeros(k * d, xp.int64)
+    size, lookup = k * d, matrix.lookup(columns)
+    # To drop the entries of all other columns, a device would have to say how many are left: there
+    # they go to places of their own behind the sums, enough that they do not wait for each other.
+    spare = _SPARE if place.stalls else 0
+    total, held, spread, error = (place.zeros(size + spare) for _ in range(4))
+    stored = place.zeros(size + spare, xp.int64)
 
     def parts() -> Iterator[tuple[Array, Array, Array]]:
+        weights = groups.device_weights
         for entries in matrix.entries():
-            position = entries.of_column(lookup)
-            keep = xp.nonzero(position >= 0)[0]
-            code = xp.astype(xp.take(entries.of_row(groups.device_codes), keep), xp.int64)
-            x = xp.astype(xp.take(entries.values, keep), xp.float64)
-            weights = groups.device_weights
-            s = xp.ones_like(x) if weights is None else xp.take(entries.of_row(weights), keep)
-            yield code * d + xp.take(position, keep), x, s
+            position, code = entries.of_column(lookup), entries.of_row(groups.device_codes)
+            x, s = entries.values, None if weights is None else entries.of_row(weights)
+            if not spare:
+                keep = xp.nonzero(position >= 0)[0]
+                position, code, x = (xp.take(part, keep) for part in (position, code, x))
+                s = None if s is None else xp.take(s, keep)
+            key = xp.astype(code, xp.int64) * d + position
+            if spare:
+                behind = size + xp.arange(key.shape[0], dtype=xp.int64) % spare
+                key = xp.where(position >= 0, key, behind)
+            x = xp.astype(x, xp.float64)
+            yield key, x, xp.ones_like(x) if s is None else s
 
     for key, x, s in parts():
         family.scatter_add(total, key, s * x, xp)
@@ -171,14 +208,15 @@ def centred_moments(matrix: Compressed, columns: Array, groups: Groups) -> tuple
         family.scatter_add(stored, key, xp.astype(s > 0, xp.int64), xp)
     weight = xp.repeat(place.asarray([w or 1.0 for w in groups.weight]), d)
     rows = xp.repeat(place.asarray(groups.count, dtype=xp.int64), d)
-    zeros = weight - held
-    zeros = xp.where((stored < rows) & (zeros > 0), zeros, xp.zeros_like(zeros))
-    mean = total / weight
+    zeros = weight - held[:size]
+    zeros = xp.where((stored[:size] < rows) & (zeros > 0), zeros, xp.zeros_like(zeros))
+    mean = total[:size] / weight
+    around = xp.concat([mean, place.zeros(spare)])
     for key, x, s in parts():
-        away = x - xp.take(mean, key)
+        away = x - xp.take(around, key)
         family.scatter_add(error, key, s * away, xp)
         family.scatter_add(spread, key, s * away * away, xp)
-    error = error - zeros * mean
-    spread = spread + zeros * mean * mean - error * (error / weight)
+    error = error[:size] - zeros * mean
+    spread = spread[:size] + zeros * mean * mean - error * (error / weight)
     spread = xp.where(spread < 0, xp.zeros_like(spread), spread)
-    return xp.reshape(total, (k, d)), xp.reshape(spread, (k, d))
+    return xp.reshape(total[:size], (k, d)), xp.reshape(spread, (k, d))

@@ -46,10 +46,12 @@ def run(
     """
     threads = thread_count(place) if threads is None else threads
     waiting = iter(tasks)
-    first = list(islice(waiting, 2))
-    if threads < 2 or len(first) < 2:
-        yield from map(work, first)
+    if threads < 2:
         yield from map(work, waiting)
+        return
+    first = list(islice(waiting, 2))
+    if len(first) < 2:
+        yield from map(work, first)
         return
 
     def inside(task: Task) -> Result:

@@ -137,7 +137,7 @@ def _medians(lists: SortedColumns, groups: Groups) -> tuple[Array, Array, Array,
     tied = midpoint(common_low, common_high, lists)
     (losses,) = lists.weighted_sums(lambda x, center: (xp.abs(x - center),), free)
     loss = xp.sum(losses / w, axis=0)
-    if bool(xp.all(shared)):
+    if not place.stalls and bool(xp.all(shared)):
         return free, tied, xp.zeros_like(tied), loss
     half = Half.of(lists, weight, n, whole)
     # (Where nothing is to be searched, an interval of one point costs no rounds.)

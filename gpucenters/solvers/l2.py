@@ -12,7 +12,7 @@ from ..arrays.dense import DenseBlock
 from ..arrays.devices import Place, resolve_place
 from ..arrays.grid import chunk_size, ranges
 from ..arrays.groups import Groups, check_every_class, group_rows
-from ..arrays.ops import array_namespace, to_float
+from ..arrays.ops import array_namespace, numbers, to_float
 from ..arrays.threads import run
 from ..arrays.typing import Array
 from ..arrays.work import Work
@@ -99,8 +99,7 @@ def solve_l2(moments: ClassMoments, scale: str | None = None) -> L2Centers:
 
     sums = list(run(fill, ranges(m, chunk_size(place)), place))
     if scale is not None:
-        per_class = xp.sum(xp.stack(sums), axis=0)
-        scatter = [to_float(per_class[c]) for c in range(len(weight))]
+        scatter = numbers(xp.sum(xp.stack(sums), axis=0))
     loss = sum(s / w for s, w in zip(scatter, weight, strict=True))
     _check(gain, loss)
     return L2Centers(place, tuple(weight), gain, loss, sigma, total)

@@ -138,7 +138,8 @@ def _search(columns: SortedColumns, half: Half, low: Array, high: Array) -> Arra
     left = columns.first(lambda i: columns.value(i) >= low, zero, columns.size)
     right = columns.first(lambda i: columns.value(i) > high, left, columns.size)
     found = high
-    most = int(xp.max(xp.sum(right - left, axis=0)))
+    # (Where to look at the numbers would stall, as many rounds as there might have to be.)
+    most = columns.most if place.stalls else int(xp.max(xp.sum(right - left, axis=0)))
     rounds = math.ceil(math.log(max(most, 1)) / math.log(4 / 3)) + 2
     for _ in range(rounds):
         active = right - left

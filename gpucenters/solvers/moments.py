@@ -16,7 +16,7 @@ from ..arrays.convert import Block
 from ..arrays.dense import RowChunk
 from ..arrays.devices import Place
 from ..arrays.groups import Groups
-from ..arrays.ops import not_negative, to_float
+from ..arrays.ops import not_negative, numbers
 from ..arrays.sparse import SparseBlock
 from ..arrays.threads import run
 from ..arrays.typing import Array
@@ -145,8 +145,7 @@ class CentredMoments(ClassMoments):
             def add_columns(
                 columns: slice, chunk: RowChunk = chunk, before: list[float] = before
             ) -> list[tuple[int, Array]]:
-                parts = chunk.by_class(columns)
-                return [(c, self._add_part(c, columns, before[c], *part)) for c, *part in parts]
+                return self._add_columns(chunk, columns, before)
 
             # Side by side over the columns, in order over the rows.
             for sums in run(add_columns, chunk.columns, self.place):
@@ -158,10 +157,38 @@ class CentredMoments(ClassMoments):
         self.count = [a + b for a, b in zip(self.count, groups.count, strict=True)]
         return self
 
-    def _add_part(
+    def _add_columns(
+        self, chunk: RowChunk, columns: slice, before: list[float]
+    ) -> list[tuple[int, Array]]:
+        """Add a chunk in some columns, in halves where memory runs out; returns spreads to add."""
+        xp, grown, width = self.place.xp, [], columns.stop - columns.start
+        parts = None
+        try:
+            parts = [
+                (c, *self._part(c, columns, before[c], *part))
+                for c, *part in chunk.by_class(columns)
+            ]
+        except MemoryError as error:
+            if width == 1:
+                raise MemoryError(
+                    f"a column of {chunk.rows[1] - chunk.rows[0]:,} samples does not fit into the "
+                    f"memory of {self.place}."
+                ) from error
+        if parts is None:  # (The error is gone by now, and all that it held.)
+            middle = columns.start + width // 2
+            halves = (slice(columns.start, middle), slice(middle, columns.stop))
+            return [sums for half in halves for sums in self._add_columns(chunk, half, before)]
+        for c, total, spread in parts:
+            self.total[c, columns] += total
+            if self.spread.ndim == 2:
+                self.spread[c, columns] += spread
+            grown.append((c, xp.sum(spread)))
+        return grown
+
+    def _part(
         self, c: int, columns: slice, before: float, x: Array, s: Array | None, w: float
-    ) -> Array:
-        """Add rows of one class in some columns; returns what the spread has grown by."""
+    ) -> tuple[Array, Array]:
+        """The sums of some rows of one class in some columns, and what the spread grows by."""
         xp = self.place.xp
         sx = x if s is None else x * s
         total = xp.sum(sx, axis=0)
@@ -176,10 +203,7 @@ class CentredMoments(ClassMoments):
             # Chan, Golub & LeVeque: merge with what was there.
             shift = (total + error) / w - self.total[c, columns] / before
             spread = spread + shift * shift * (before * w / (before + w))
-        self.total[c, columns] += total
-        if self.spread.ndim == 2:
-            self.spread[c, columns] += spread
-        return xp.sum(spread)
+        return total, spread
 
     def merge(self, other: CentredMoments) -> CentredMoments:
         """The moments of both data sets together, in place."""
@@ -209,7 +233,7 @@ class CentredMoments(ClassMoments):
     def scatter(self) -> list[float]:
         xp = self.place.xp
         sums = xp.sum(self.spread, axis=1) if self.spread.ndim == 2 else self.spread
-        return [to_float(sums[c]) for c in range(self.shape[0])]
+        return numbers(sums)
 
 
 def sparse_moments(block: SparseBlock, groups: Groups, *, per_feature: bool) -> CentredMoments:

@@ -10,7 +10,7 @@ from ..arrays.dense import DenseBlock
 from ..arrays.devices import Place
 from ..arrays.grid import chunk_size, ranges
 from ..arrays.groups import Groups
-from ..arrays.ops import not_negative, to_float
+from ..arrays.ops import not_negative, numbers
 from ..arrays.sparse import SparseBlock
 from ..arrays.threads import run
 from ..arrays.typing import Array
@@ -90,25 +90,23 @@ class RawMoments(ClassMoments):
         """Whether the sums of squares over all features cancel, and are not kept apart either."""
         if self.square is not None:
             return False
-        energies = [to_float(self.energy[c]) for c in range(self.shape[0])]
-        return any(m > CANCELS * e for m, e in zip(self._energy_of_means(), energies, strict=True))
+        means, energies = self._energy_of_means(), numbers(self.energy)
+        return any(m > CANCELS * e for m, e in zip(means, energies, strict=True))
 
     def exact(self, block: SparseBlock, groups: Groups) -> bool:
         """Whether these sums over a block are sums of whole numbers that float64 holds."""
-        largest = max(to_float(self.energy[c]) for c in range(self.shape[0]))
-        return largest < 2.0**53 and groups.whole and block.holds_whole_numbers()
+        return max(numbers(self.energy)) < 2.0**53 and groups.whole and block.holds_whole_numbers()
 
     def _energy_of_means(self) -> list[float]:
         """W_c times the squared norm of the mean of each class."""
-        xp, found = self.place.xp, []
-        for c, w in enumerate(self.weight):
-            squares = [
-                xp.sum(row * row)
-                for cut in ranges(self.shape[1], chunk_size(self.place))
-                for row in (self.total[c, cut[0] : cut[1]],)
-            ]
-            found.append(to_float(xp.sum(xp.stack(squares))) / (w or 1.0))
-        return found
+        xp = self.place.xp
+        squares = [
+            xp.sum(part * part, axis=1)
+            for cut in ranges(self.shape[1], chunk_size(self.place))
+            for part in (self.total[:, cut[0] : cut[1]],)
+        ]
+        found = numbers(xp.sum(xp.stack(squares), axis=0))
+        return [square / (w or 1.0) for square, w in zip(found, self.weight, strict=True)]
 
     def _find_steep(self, columns: Array | None) -> Array:
         """Columns, among those given, where raw sums cancel and that are not kept centred yet."""
@@ -195,14 +193,11 @@ class RawMoments(ClassMoments):
         return CentredMoments(self.place, weight, count, self.total, spread)
 
     def scatter(self) -> list[float]:
-        xp = self.place.xp
-        k = self.shape[0]
         if self.square is not None:
             # (As finite as the sums of squares are, which is what it is asked for.)
-            sums = xp.sum(self._spread(), axis=1)
-            return [to_float(sums[c]) for c in range(k)]
-        means = self._energy_of_means()
-        return [max(to_float(self.energy[c]) - means[c], 0.0) for c in range(k)]
+            return numbers(self.place.xp.sum(self._spread(), axis=1))
+        means, energies = self._energy_of_means(), numbers(self.energy)
+        return [max(e - m, 0.0) for e, m in zip(energies, means, strict=True)]
 
 
 def empty_moments(block: Block, n_classes: int, *, per_feature: bool) -> ClassMoments:

@@ -8,6 +8,7 @@ from cupy import _fake as _fake
 from cupy._fake.names import MEMBERS as _MEMBERS
 from cupy._fake.names import VERSION as _VERSION
 from cupy._ndarray import ndarray as ndarray
+from cupy._raw import RawModule as RawModule
 from cupy._ufunc import ufunc as ufunc
 
 __version__ = _VERSION

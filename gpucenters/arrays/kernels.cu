@@ -1,0 +1,91 @@
+// The kernels that CuPy's own functions cannot replace without large temporaries.
+//
+// Plain enough to compile as C++ as well: no shared memory, no barriers, one thread after the other
+// gives the same result. INDEX (int or long long) and VALUE (float, double or unsigned char) are
+// the types of a sparse matrix, given as -D.
+
+#ifndef INDEX
+#define INDEX int
+#endif
+#ifndef VALUE
+#define VALUE float
+#endif
+
+// Entries that one thread adds: enough to pay for its search, few enough to fill the device.
+#define RUN 8
+
+// The row (of a CSC matrix: the column) of a stored entry: the last i with indptr[i] <= position.
+__device__ long long line_of(const INDEX* indptr, long long lines, long long position)
+{
+    long long low = 0, high = lines;
+    while (high - low > 1) {
+        long long middle = (low + high) / 2;
+        if ((long long)indptr[middle] <= position) low = middle; else high = middle;
+    }
+    return low;
+}
+
+// Add the class sums of stored entries. Each thread takes a run of them, however they lie in rows:
+// so one long row keeps no thread longer than many short ones.
+//
+// total, square: (classes, width); energy: (classes, slots), to be summed over the slots, which
+// keep threads from waiting for each other. square, energy and weights may be null.
+extern "C" __global__ void add_class_sums(
+    const VALUE* data, const INDEX* indices, const INDEX* indptr, long long lines,
+    long long first_line, long long stored, long long by_row, const int* codes,
+    const double* weights, long long width, double* total, double* square, double* energy,
+    long long slots)
+{
+    long long thread = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    long long start = thread * RUN;
+    if (start >= stored) return;
+    long long stop = start + RUN < stored ? start + RUN : stored;
+    long long line = line_of(indptr, lines, start);
+    long long code_of_sum = -1;
+    double sum = 0;
+    for (long long e = start; e < stop; ++e) {
+        while ((long long)indptr[line + 1] <= e) ++line;
+        long long row = by_row ? first_line + line : (long long)indices[e];
+        long long column = by_row ? (long long)indices[e] : first_line + line;
+        long long code = codes[row];
+        double x = (double)data[e];
+        double sx = weights ? weights[row] * x : x;
+        atomicAdd(total + code * width + column, sx);
+        if (square) atomicAdd(square + code * width + column, sx * x);
+        if (energy) {
+            if (code != code_of_sum) {
+                if (code_of_sum >= 0) atomicAdd(energy + code_of_sum * slots + thread % slots, sum);
+                code_of_sum = code;
+                sum = 0;
+            }
+            sum += sx * x;
+        }
+    }
+    if (code_of_sum >= 0) atomicAdd(energy + code_of_sum * slots + thread % slots, sum);
+}
+
+// Keys whose order is that of (column, class, value): the list above, and below it the bits of the
+// value, turned so that they sort as numbers do. Rows with a negative code come last of all.
+extern "C" __global__ void pack_lists(
+    const float* x, long long row_stride, long long column_stride, long long rows,
+    long long columns, const int* codes, long long classes, unsigned long long* keys)
+{
+    long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= rows * columns) return;
+    long long row = i / columns, column = i % columns;
+    long long list = codes[row] < 0 ? columns * classes : column * classes + codes[row];
+    // (Negative zero plus zero is zero.)
+    unsigned int bits = __float_as_uint(x[row * row_stride + column * column_stride] + 0.0f);
+    bits = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+    keys[i] = ((unsigned long long)list << 32) | bits;
+}
+
+// The values of sorted keys.
+extern "C" __global__ void unpack_values(
+    const unsigned long long* keys, long long count, float* values)
+{
+    long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= count) return;
+    unsigned int bits = (unsigned int)keys[i];
+    values[i] = __uint_as_float(bits & 0x80000000u ? bits & 0x7fffffffu : ~bits);
+}

@@ -1,0 +1,90 @@
+"""Host data on their way to a CUDA device, while the device works on what came before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import cuda
+from .devices import HOST
+from .grid import ranges
+from .threads import run
+from .typing import Array
+
+_ALIGNED = 512  # bytes: where an array may begin on the device
+_COPIED = 2**22  # bytes that one thread copies in one go
+_SPARE = 2  # a slot is kept for chunks that fill this part of it at least
+
+
+@dataclass
+class _Slot:
+    """Room for one chunk: page-locked memory, and as much of the device's."""
+
+    host: np.ndarray
+    device: Array
+    copied: Any  # the event after which the page-locked half may be written again
+
+
+class Upload:
+    """Sends chunks of host arrays to the current device.
+
+    Only page-locked memory can be copied while kernels run, so a chunk goes there first. Two slots
+    take turns: while the device works on one, the other is filled. What `send` returns is valid
+    until the next call but one, for work on the current stream.
+    """
+
+    def __init__(self) -> None:
+        self._cupy = cuda.require()
+        self._stream = self._cupy.cuda.Stream(non_blocking=True)
+        self._slots: list[_Slot | None] = [None, None]
+        self._before: Any = None  # all work that was queued when the last chunk was sent
+
+    def send(self, *arrays: np.ndarray) -> list[Array]:
+        """The arrays on the device, contiguous; what is queued from now on waits for them."""
+        working = self._cupy.cuda.get_current_stream()
+        queued = self._cupy.cuda.Event(disable_timing=True)
+        queued.record(working)
+        bounds = np.cumsum([0] + [-(-a.nbytes // _ALIGNED) * _ALIGNED for a in arrays]).tolist()
+        slot, self._slots = self._slots[0], [self._slots[1], None]
+        if slot is not None:
+            slot.copied.synchronize()
+            self._stream.wait_event(self._before)  # the last work on this slot is among it
+        if slot is None or not bounds[-1] <= slot.host.shape[0] <= _SPARE * bounds[-1]:
+            slot = None  # given back first
+            slot = self._new_slot(bounds[-1])
+            self._stream.wait_event(queued)  # its memory may have served anything before
+        self._slots[1] = slot
+        self._before = queued
+        for array, start in zip(arrays, bounds, strict=False):
+            _copy(array, slot.host[start : start + array.nbytes])
+        slot.device[: bounds[-1]].set(slot.host[: bounds[-1]], stream=self._stream)
+        slot.copied.record(self._stream)
+        working.wait_event(slot.copied)
+        return [
+            slot.device[start : start + a.nbytes].view(a.dtype).reshape(a.shape)
+            for a, start in zip(arrays, bounds, strict=False)
+        ]
+
+    def _new_slot(self, size: int) -> _Slot:
+        import cupyx
+
+        event = self._cupy.cuda.Event(disable_timing=True)
+        return _Slot(
+            cupyx.empty_pinned(size, np.uint8), self._cupy.empty(size, self._cupy.uint8), event
+        )
+
+
+def _copy(source: np.ndarray, target: np.ndarray) -> None:
+    """Copy an array of any strides into as many bytes, side by side."""
+    target = target.view(source.dtype).reshape(source.shape)
+    if source.size == 0:
+        return
+    step = max(1, _COPIED * source.shape[0] // max(source.nbytes, 1))
+
+    def copy(cut: tuple[int, int]) -> None:
+        target[cut[0] : cut[1]] = source[cut[0] : cut[1]]
+
+    for _ in run(copy, ranges(source.shape[0], step), HOST):
+        pass

@@ -1,0 +1,339 @@
+"""What is special about CUDA: how often the host waits, how data go up, what our kernels do.
+
+On the stand-in, which counts, writes down the order of events and plays the kernels; those are
+compiled as C++ here, and compared with what plays them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+from conftest import BACKENDS, cupy
+from strategies import quietly
+
+from gpucenters import L1CenterClassifier, L2CenterClassifier, devices
+from gpucenters.arrays import compressed, grid, kernels
+
+STAND_IN = hasattr(cupy, "_fake")
+on_stand_in = pytest.mark.skipif(not STAND_IN, reason="only the stand-in counts and writes down")
+
+
+def _counts(n: int, m: int, classes: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.poisson(0.4, (n, m)).astype(np.float32)
+    y = rng.permutation(np.arange(n) % classes)
+    X[y == 0, :2] += 3
+    return X, y
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _probed() -> None:
+    """Whether CUDA can be used is looked at once, and waits for that."""
+    devices()
+
+
+def _syncs(model: Any, X: Any, y: np.ndarray) -> tuple[int, list[str]]:
+    with cupy._fake.count_syncs() as seen:
+        quietly(model.fit, X, y)
+    return seen.syncs, seen.reasons
+
+
+# --- how often the host waits ----------------------------------------------------------------
+
+
+@on_stand_in
+@pytest.mark.parametrize("classes", [2, 3, 11])
+@pytest.mark.parametrize("kind", ["array", "csr", "csc"])
+@pytest.mark.parametrize("scale", [None, "pooled"])
+def test_an_l2_fit_on_the_device_waits_a_fixed_number_of_times(
+    classes: int, kind: str, scale: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend, seen = BACKENDS["cupy"], {}
+    for n, m, chunk in ((60, 20, 64), (700, 90, 256), (700, 90, 64)):
+        monkeypatch.setattr(grid, "_CUDA_CHUNK", chunk)
+        X, y = _counts(n, m, classes)
+        model = L2CenterClassifier(k=5, scale=scale)
+        seen[n, m, chunk] = _syncs(model, getattr(backend, kind)(X), y)
+    assert len({count for count, _ in seen.values()}) == 1, seen
+    assert all(count <= 15 for count, _ in seen.values()), seen
+
+
+@on_stand_in
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_an_l1_fit_of_dense_data_on_the_device_waits_a_fixed_number_of_times(
+    classes: int, dtype: str, weighted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = {}
+    for n, m, chunk in ((60, 20, 2**25), (60, 200, 64), (700, 300, 256)):
+        monkeypatch.setattr(grid, "_CUDA_CHUNK", chunk)
+        X, y = _counts(n, m, classes)
+        weights = 1.0 + np.arange(n) % 3 if weighted else None
+        with cupy._fake.count_syncs() as counter:
+            quietly(L1CenterClassifier(k=3).fit, cupy.asarray(X, dtype=dtype), y, weights)
+        seen[n, m, chunk] = counter.syncs, counter.reasons
+    assert len({count for count, _ in seen.values()}) == 1, seen
+    assert all(count <= 10 for count, _ in seen.values()), seen
+
+
+@on_stand_in
+def test_predictions_on_the_device_wait_a_fixed_number_of_times() -> None:
+    X, y = _counts(300, 30, 3)
+    for kind in ("array", "csr"):
+        data = getattr(BACKENDS["cupy"], kind)(X)
+        for model in (L2CenterClassifier(k=4), L1CenterClassifier(k=1)):
+            quietly(model.fit, data, y).predict(data)
+            counts = []
+            for rows in (10, 300):
+                some = data[:rows]
+                with cupy._fake.count_syncs() as seen:
+                    model.predict(some)
+                counts.append(seen.syncs)
+            assert counts[0] == counts[1] <= 12, (kind, model, counts)
+
+
+# --- host data on their way up ---------------------------------------------------------------
+
+
+def _containers(X: np.ndarray) -> list[Any]:
+    return [X, np.asfortranarray(X), X.astype(np.int64), X.astype(np.float16), X.astype(">f8")] + [
+        kind(X) for kind in (scipy.sparse.csr_array, scipy.sparse.csc_matrix)
+    ]
+
+
+@pytest.mark.parametrize("upload", [2**23, 100, 37])
+def test_host_data_go_up_in_chunks_and_give_the_same_model(
+    upload: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grid, "_UPLOAD", upload)
+    X, y = _counts(120, 40, 3)
+    for model in (
+        L2CenterClassifier(k=5),
+        L2CenterClassifier(k=5, scale="std"),
+        L1CenterClassifier(k=2),
+    ):
+        expected = quietly(type(model)(**model.get_params()).fit, X, y)
+        for data in _containers(X):
+            found = quietly(model.set_params(device="cuda").fit, data, y)
+            assert found.support_.tolist() == expected.support_.tolist()
+            scores = found.scores_.get()
+            if model.get_params().get("scale") is None:
+                np.testing.assert_allclose(scores, expected.scores_, rtol=1e-14)
+            np.testing.assert_array_equal(found.predict(data), expected.predict(X))
+
+
+@on_stand_in
+@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array, scipy.sparse.csc_array])
+def test_a_chunk_waits_for_what_it_must_and_for_nothing_else(
+    kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grid, "_UPLOAD", 500)
+    X, y = _counts(400, 50)
+    cupy._fake.reset()
+    with cupy._fake.count_syncs() as seen:
+        L2CenterClassifier(device="cuda").fit(kind(X), y)
+    assert seen.pinned_uploads >= 8
+    _check_order(cupy._fake.actions)
+    # The labels and a few numbers go up as they are; no chunk of X does.
+    assert seen.uploaded_bytes < 6 * X.nbytes
+
+
+def _check_order(actions: list[Any]) -> None:
+    """Two streams, as a device would see them: what each has waited for when it gets on."""
+    recorded: dict[str, tuple[str, int]] = {}
+    waited: dict[str, int] = {}  # up to which action of the other stream
+    synchronized: set[str] = set()
+    uploads: list[int] = []
+    marks: list[str] = []  # the event behind each upload
+    for at, (what, stream, about) in enumerate(actions):
+        if what == "record":
+            recorded[str(about)] = (stream, at)
+            if stream != "null":
+                marks.append(str(about))
+        elif what == "wait":
+            other, upto = recorded[str(about)]
+            assert other != stream
+            waited[stream] = max(waited.get(stream, -1), upto)
+        elif what == "synchronize":
+            synchronized.add(f"{about}@{len(uploads)}")
+        elif what == "upload" and stream != "null":
+            uploads.append(at)
+            if len(uploads) >= 3:
+                # Its slot was worked on between the last upload but one and the last one's...
+                assert waited[stream] > uploads[-3]
+                busy = [i for i in range(uploads[-3], uploads[-2]) if actions[i].what == "launch"]
+                assert all(i < waited[stream] for i in busy)
+                # ...its page-locked half is free, and the last chunk is not waited for.
+                assert f"{marks[-2]}@{len(uploads) - 1}" in synchronized
+                late = [i for i in range(uploads[-2], at) if actions[i].what == "launch"]
+                assert not late or waited[stream] < late[-1]
+        elif what == "launch" and uploads:
+            assert waited["null"] > uploads[-1]
+    assert len(uploads) >= 8
+
+
+@on_stand_in
+@pytest.mark.parametrize("kind", [scipy.sparse.csr_array, scipy.sparse.csc_array, np.asarray])
+def test_out_of_memory_halves_the_chunk(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compressed, "_LEAST", 16)
+    X, y = _counts(3000, 40)
+    data = kind(X)
+    expected = L2CenterClassifier(k=4).fit(X, y)
+    pool = cupy._fake.pool()
+    try:
+        pool.limit = pool.used + 200_000
+        found = L2CenterClassifier(k=4, device="cuda").fit(data, y)
+        pool.limit = 0
+        np.testing.assert_array_equal(found.support_, expected.support_)
+        np.testing.assert_allclose(found.scores_.get(), expected.scores_, rtol=1e-13)
+        pool.limit = pool.used + 30_000
+        with pytest.raises(MemoryError, match=r"cupy|stored values|column of"):
+            L2CenterClassifier(k=4, device="cuda").fit(data, y)
+    finally:
+        pool.limit = 0
+
+
+# --- the kernels -----------------------------------------------------------------------------
+
+_SHIM = r"""
+#include <cstring>
+#define __global__
+#define __device__ static
+struct Dim { long long x; };
+static Dim blockIdx, blockDim, threadIdx;
+static double atomicAdd(double* p, double v) { double old = *p; *p += v; return old; }
+static unsigned int __float_as_uint(float x) { unsigned int u; std::memcpy(&u, &x, 4); return u; }
+static float __uint_as_float(unsigned int u) { float x; std::memcpy(&x, &u, 4); return x; }
+extern "C" void place(long long block, long long width, long long thread)
+{ blockIdx.x = block; blockDim.x = width; threadIdx.x = thread; }
+"""
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The kernels as C++: ``run(options, name, threads, *args)``."""
+    compiler = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
+    if compiler is None:
+        assert not os.environ.get("CI"), "CI must have a C++ compiler"
+        pytest.skip("no C++ compiler")
+    folder = tmp_path_factory.mktemp("kernels")
+    libraries: dict[tuple[str, ...], ctypes.CDLL] = {}
+
+    def library(options: tuple[str, ...]) -> ctypes.CDLL:
+        if options not in libraries:
+            source = folder / f"kernels{len(libraries)}.cpp"
+            source.write_text(_SHIM + kernels.source())
+            path = source.with_suffix(".so")
+            flags = ["-O1", "-Wall", "-Werror", "-fPIC", "-shared", "-std=c++14"]
+            done = subprocess.run(
+                [compiler, *flags, *options, str(source), "-o", str(path)],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode == 0, done.stderr
+            libraries[options] = ctypes.CDLL(str(path))
+        return libraries[options]
+
+    def run(options: tuple[str, ...], name: str, threads: int, *args: Any) -> None:
+        lib = library(options)
+        plain = [
+            ctypes.c_void_p(a.ctypes.data) if isinstance(a, np.ndarray) else ctypes.c_longlong(a)
+            for a in args
+        ]
+        for thread in range(threads):
+            lib.place(*(ctypes.c_longlong(v) for v in (thread // 256, 256, thread % 256)))
+            getattr(lib, name)(*plain)
+
+    return run
+
+
+def _played() -> dict[str, Any]:
+    sys.path.insert(0, str(Path(__file__).parent / "fake_cupy"))
+    try:
+        from cupy import _raw
+    finally:
+        sys.path.pop(0)
+    return _raw.KERNELS
+
+
+@on_stand_in
+@pytest.mark.parametrize("options", kernels.type_options(), ids=" ".join)
+@pytest.mark.parametrize("by_row", [True, False])
+def test_class_sums_of_the_kernel(compiled: Any, options: tuple[str, str], by_row: bool) -> None:
+    index = np.dtype(np.int32 if "int" in options[0] and "long" not in options[0] else np.int64)
+    value = {"float": np.float32, "double": np.float64}.get(options[1].split("=")[1], np.uint8)
+    rng = np.random.default_rng(3)
+    n, m, k, slots = 57, 40, 3, 4
+    # Empty rows and columns, at both ends too, and one row much longer than a thread's run.
+    X = rng.integers(0, 2, (n, m)) * (rng.random((n, 1)) < 0.6) * (rng.random(m) < 0.7)
+    X[0] = X[-1] = 0
+    X[30] = 1
+    matrix = (scipy.sparse.csr_matrix if by_row else scipy.sparse.csc_matrix)(X.astype(value))
+    stored = matrix.nnz
+    codes = rng.integers(0, k, n).astype(np.int32)
+    head = (
+        *(matrix.data, matrix.indices.astype(index), matrix.indptr.astype(index)),
+        *(matrix.indptr.shape[0] - 1, 0, stored, int(by_row), codes),
+    )
+    for weights in (0, rng.random(n)):
+        for with_square, with_energy in (
+            (True, True),
+            (False, True),
+            (True, False),
+            (False, False),
+        ):
+            found = []
+            for play in ("compiled", "played"):
+                total = np.zeros((k, m))
+                square = np.zeros((k, m)) if with_square else 0
+                energy = np.zeros((k, slots)) if with_energy else 0
+                args = (*head, weights, m, total, square, energy, slots)
+                if play == "compiled":
+                    compiled(options, "add_class_sums", -(-stored // 8) + 3, *args)
+                else:
+                    _played()["add_class_sums"](*args)
+                found.append((total, square, energy))
+            for a, b in zip(*found, strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-14)
+            # (Not only like each other.)
+            w = np.ones(n) if isinstance(weights, int) else weights
+            truth = [(w[:, None] * X)[codes == c].sum(axis=0) for c in range(k)]
+            np.testing.assert_allclose(found[0][0], truth, rtol=1e-13)
+
+
+@on_stand_in
+@pytest.mark.parametrize("order", ["C", "F", "cut"])
+def test_keys_of_the_kernel_sort_as_values_do(compiled: Any, order: str) -> None:
+    rng = np.random.default_rng(4)
+    x = rng.standard_normal((23, 9)).astype(np.float32)
+    x[rng.random(x.shape) < 0.2] = 0
+    x[3, 2], x[4, 2], x[5, 2] = -0.0, np.inf, -np.inf
+    x[6, 2], x[7, 2] = np.finfo(np.float32).tiny / 4, -np.finfo(np.float32).max
+    x = {"C": x, "F": np.asfortranarray(x), "cut": x[:, 2:7]}[order]
+    rows, columns = x.shape
+    codes = rng.integers(-1, 3, rows).astype(np.int32)
+    args = (x, x.strides[0] // 4, x.strides[1] // 4, rows, columns, codes, 3)
+    keys, played = (np.zeros(x.size, np.uint64) for _ in range(2))
+    compiled(("-DINDEX=int", "-DVALUE=float"), "pack_lists", x.size + 5, *args, keys)
+    _played()["pack_lists"](*args, played)
+    np.testing.assert_array_equal(keys, played)
+    keys.sort()
+    kept = int((codes >= 0).sum()) * columns
+    values, again = (np.zeros(kept, np.float32) for _ in range(2))
+    compiled(("-DINDEX=int", "-DVALUE=float"), "unpack_values", kept + 5, keys, kept, values)
+    _played()["unpack_values"](keys, kept, again)
+    np.testing.assert_array_equal(values, again)
+    expected = [np.sort(x[codes == c, i]) for i in range(columns) for c in range(3)]
+    np.testing.assert_array_equal(values, np.concatenate(expected))
+    assert not np.signbit(values[values == 0]).any()

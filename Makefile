@@ -1,14 +1,18 @@
 # Two commands for a fresh machine with python3 (3.11 or later, with venv) and make:
 #   make demo    fit, select and predict on real and on large synthetic data
 #   make test    the whole test suite
-# For developers: make check (lint, types, floors), make lowest, make wheel.
+# With a GPU: make test-gpu. For developers: make check (lint, types, floors), make lowest, make
+# wheel, make cupy.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := -m pip --disable-pip-version-check
 
-.PHONY: demo test check lowest wheel clean
+# The extra that matches the CUDA of the driver: cuda13 or cuda12.
+CUDA ?= cuda13
+
+.PHONY: demo test test-gpu check lowest cupy wheel clean
 
 # One venv for all; a stamp per set of extras, made anew when the dependencies change.
 $(BIN)/python:
@@ -24,6 +28,10 @@ demo: $(VENV)/.installed-cli
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -q
 
+# With CUDA required: where it cannot be used this fails, and says why.
+test-gpu: $(VENV)/.installed-test,$(CUDA)
+	GPUCENTERS_REQUIRE_CUDA=1 $(BIN)/python -m pytest -q
+
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -36,6 +44,16 @@ lowest:
 	.venv-lowest/bin/python $(PIP) install --quiet --editable '.[test]' -c tests/lowest.txt
 	.venv-lowest/bin/python -m pytest -q
 
+# What the real CuPy can show without a GPU: the names we use, the kernels compiled, the errors.
+cupy:
+	$(PYTHON) -m venv --clear .venv-cupy
+	.venv-cupy/bin/python $(PIP) install --quiet --editable '.[test]' cupy-$(CUDA:=x) $(NVRTC_$(CUDA))
+	GPUCENTERS_REQUIRE_CUPY=1 .venv-cupy/bin/python -m pytest -q tests/test_real_cupy.py \
+		tests/fake_cupy/test_fake_names.py
+
+NVRTC_cuda13 := nvidia-cuda-nvrtc
+NVRTC_cuda12 := nvidia-cuda-nvrtc-cu12
+
 # The wheel, alone in a clean venv without extras: a first fit from it, and then the demo.
 wheel: $(VENV)/.installed-dev
 	rm -rf dist
@@ -47,4 +65,4 @@ wheel: $(VENV)/.installed-dev
 	cd dist && ../.venv-wheel/bin/gpucenters demo --device cpu
 
 clean:
-	rm -rf .venv .venv-lowest .venv-wheel dist
+	rm -rf .venv .venv-lowest .venv-wheel .venv-cupy dist

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from . import fit, scaling, stream
+from gpucenters import DeviceUnavailableError
+
+from . import fit, gpu, scaling, stream
 from .shapes import SHAPES
 
 
@@ -21,12 +23,21 @@ def main() -> None:
     slope = commands.add_parser("scaling", help="time against rows and against width")
     slope.add_argument("--sizes", type=int, default=5)
     batch = commands.add_parser("stream", help="what one more batch costs, against width")
+    device = commands.add_parser("gpu", help="fits on a CUDA device beside its bare operations")
+    device.add_argument("shapes", nargs="*", choices=[*gpu.GPU_SHAPES, "all"], default="all")
+    device.add_argument("--no-cpu", dest="cpu", action="store_false", help="leave the CPU out")
+    device.add_argument("--repeat", type=int, default=7, help="rounds, alternating")
+    device.add_argument("--json", help="write the figures to this file")
     for parser_ in (one, slope, batch):
         parser_.add_argument("--device", default="cpu", help="cpu, cuda, cuda:N or auto")
         parser_.add_argument("--repeat", type=int, default=5, help="rounds, alternating")
         parser_.add_argument("--json", help="write the figures to this file")
     options = parser.parse_args()
-    {"fit": fit, "scaling": scaling, "stream": stream}[options.bench].run(options)
+    benches = {"fit": fit, "gpu": gpu, "scaling": scaling, "stream": stream}
+    try:
+        benches[options.bench].run(options)
+    except DeviceUnavailableError as error:
+        raise SystemExit(str(error)) from None
 
 
 if __name__ == "__main__":

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 from conftest import HERE
 
 ROOT = HERE.parent
@@ -33,6 +37,43 @@ def test_fit_prints_a_table_and_writes_json(tmp_path: Path) -> None:
     written = json.loads(path.read_text())
     assert written["shapes"]["genes"]["l1 fit"]["median"] > 0
     assert written["machine"]["versions"]["numpy"] == np.__version__
+
+
+def test_a_stream_of_batches_is_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    from bench import stream
+
+    monkeypatch.setattr(stream, "WIDTHS", (1000, 3000))
+    path = tmp_path / "figures.json"
+    stream.run(argparse.Namespace(device="cpu", repeat=1, json=str(path)))
+    widths = json.loads(path.read_text())["widths"]
+    assert list(widths) == ["1000", "3000"]
+    assert all(each["ours"]["median"] > 0 for each in widths.values())
+
+
+@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_matrix])
+def test_the_bench_of_a_device_walks(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    from bench import gpu
+
+    rng = np.random.default_rng(0)
+    X = kind(rng.poisson(0.7, (60, 30)).astype(np.float32))
+    found = gpu.bench("small", X, argparse.Namespace(repeat=1, cpu=True))
+    assert all(row["median"] > 0 and not row["note"] for row in found["rows"].values())
+    ratio = "l1 fit / bare radix sort" if kind is np.asarray else "class sums / bare add.at"
+    assert found[ratio] > 0
+
+
+def test_the_bench_of_a_device_says_where_there_is_none() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "bench", "gpu", "genes"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=os.environ | {"CUDA_VISIBLE_DEVICES": ""},
+        check=False,
+    )
+    assert done.returncode == 1 and done.stderr.startswith("CUDA cannot be used: ")
 
 
 def test_the_shapes_are_as_named(monkeypatch: pytest.MonkeyPatch) -> None:

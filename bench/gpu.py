@@ -1,0 +1,179 @@
+"""Fits on a CUDA device, resident and streamed, beside the bare operations that bound them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from gpucenters import L1CenterClassifier, L2CenterClassifier
+from gpucenters.arrays import cuda
+from gpucenters.arrays.convert import as_block
+from gpucenters.arrays.devices import place_of
+from gpucenters.arrays.groups import group_rows
+from gpucenters.arrays.work import Work
+
+from .shapes import SHAPES, Shape, labels, normal
+from .timing import alternate, machine
+
+GPU_SHAPES = SHAPES | {
+    "square": Shape("20,000 samples x 20,000 features, dense", lambda: normal(20_000, 20_000))
+}
+Rows = dict[str, Callable[[], Any]]
+
+
+def run(options: argparse.Namespace) -> None:
+    """Bench the shapes that were asked for; DeviceUnavailableError where there is no device."""
+    cupy = cuda.require()
+    names = list(GPU_SHAPES) if "all" in options.shapes else options.shapes
+    results: dict[str, Any] = {"machine": machine(), "device": _device(cupy)}
+    print("  ".join(f"{key} {value}" for key, value in results["device"].items()))
+    results["copy_gb_s"] = _copy_rate(cupy, options.repeat)
+    print(f"copy on the device: {results['copy_gb_s']:.0f} GB/s (bytes read and written)")
+    results["shapes"] = {}
+    for name in names:
+        results["shapes"][name] = bench(name, GPU_SHAPES[name].make(), options)
+        cupy.get_default_memory_pool().free_all_blocks()
+        if options.json:  # after each: a machine may be taken away
+            Path(options.json).write_text(json.dumps(results, indent=1) + "\n")
+
+
+def bench(name: str, X: Any, options: argparse.Namespace) -> dict[str, Any]:
+    """Time one shape; returns seconds by row, and rates."""
+    cupy = cuda.require()
+    n, m = X.shape
+    y = labels(n, "int")
+    parts = [X.data, X.indices, X.indptr] if scipy.sparse.issparse(X) else [X]
+    size = sum(part.nbytes for part in parts)
+    there = _on_device(X)
+    print(f"\n{name}: {n:,} x {m:,}, {size / 1e6:,.0f} MB")
+    rows = _resident(there, y, max(1, m // 1000)) | _bare(there, y) | _streamed(X, y)
+    rows |= _transfers(parts)
+    found = alternate({row: _waiting(work) for row, work in rows.items()}, options.repeat)
+    if options.cpu:
+        on_cpu = {
+            "cpu l2 fit": lambda: L2CenterClassifier().fit(X, y),
+            "cpu l1 fit": lambda: L1CenterClassifier().fit(X, y),
+        }
+        found |= alternate(on_cpu, min(2, options.repeat))
+    result: dict[str, Any] = {"bytes": size, "rows": {}}
+    for row, t in found.items():
+        rate = size / t.median / 1e9 if "upload" in row or "streamed" in row else None
+        result["rows"][row] = {"median": t.median, "min": t.least, "gb_s": rate, "note": t.note}
+        shown = "" if rate is None else f"{rate:9.1f} GB/s"
+        print(f"{row:44}{1e3 * t.median:12.3f} ms{1e3 * t.least:12.3f} ms{shown}  {t.note}")
+    for ratio, (over, under) in _RATIOS.items():
+        if over in found and under in found:
+            result[ratio] = found[over].median / found[under].median
+            print(f"{ratio:44}{result[ratio]:12.2f}")
+    del there, rows
+    cupy.get_default_memory_pool().free_all_blocks()
+    return result
+
+
+_RATIOS = {
+    "class sums / bare add.at": ("class sums", "bare add.at on the same keys"),
+    "l1 fit / bare radix sort": ("l1 fit", "bare radix sort of as many uint64 keys"),
+    "streamed l2 fit / pinned upload": ("streamed l2 fit", "upload, pinned"),
+}
+
+
+def _device(cupy: Any) -> dict[str, Any]:
+    found = cupy.cuda.runtime.getDeviceProperties(0)
+    name = found["name"]
+    return {
+        "name": name.decode() if isinstance(name, bytes) else name,
+        "memory_gb": round(found["totalGlobalMem"] / 1e9, 1),
+        "cuda": cupy.cuda.runtime.runtimeGetVersion(),
+        "driver": cupy.cuda.runtime.driverGetVersion(),
+        "cupy": cupy.__version__,
+    }
+
+
+def _waiting(work: Callable[[], Any]) -> Callable[[], None]:
+    """The work, and the wait until the device has done it."""
+
+    def waited() -> None:
+        work()
+        cuda.require().cuda.Device().synchronize()
+
+    return waited
+
+
+def _copy_rate(cupy: Any, repeat: int, size: int = 2**30) -> float:
+    source, target = (cupy.zeros(size, dtype=cupy.uint8) for _ in range(2))
+
+    def copy() -> None:
+        target[...] = source
+
+    return 2 * size / alternate({"copy": _waiting(copy)}, repeat)["copy"].median / 1e9
+
+
+def _on_device(X: Any) -> Any:
+    cupy = cuda.require()
+    if not scipy.sparse.issparse(X):
+        return cupy.asarray(X)
+    import cupyx.scipy.sparse
+
+    parts = (cupy.asarray(X.data), cupy.asarray(X.indices), cupy.asarray(X.indptr))
+    return cupyx.scipy.sparse.csr_matrix(parts, shape=X.shape)
+
+
+def _resident(X: Any, y: np.ndarray, k: int) -> Rows:
+    l2, l1 = L2CenterClassifier().fit(X, y), L1CenterClassifier(k=1).fit(X, y)
+    block, place = as_block(X, place_of(X)), place_of(X)
+    groups = group_rows(y, X.shape[0], place, n_classes=2)
+    rows: Rows = {
+        "l2 fit": lambda: L2CenterClassifier().fit(X, y),
+        f"l2 fit, k={k}": lambda: L2CenterClassifier(k=k).fit(X, y),
+        'l2 fit, scale="std"': lambda: L2CenterClassifier(scale="std").fit(X, y),
+        "l1 fit": lambda: L1CenterClassifier().fit(X, y),
+        "l2 predict": lambda: l2.predict(X),
+        "l1 predict, k=1": lambda: l1.predict(X),
+    }
+    if hasattr(X, "indptr"):
+        total, energy = place.zeros((2, X.shape[1])), place.zeros(2)
+        work = Work.of(None, place)
+        rows["class sums"] = lambda: block.add_class_sums(groups, total, None, energy, work)
+    return rows
+
+
+def _bare(X: Any, y: np.ndarray) -> Rows:
+    """The least that the device must do for as many values."""
+    cupy = cuda.require()
+    if not hasattr(X, "indptr"):
+        keys = cupy.random.randint(0, 2**62, X.size, dtype=cupy.int64).astype(cupy.uint64)
+        return {"bare radix sort of as many uint64 keys": lambda: cupy.sort(keys)}
+    codes = np.repeat(y, np.diff(X.indptr.get()))
+    keys = cupy.asarray(codes) * X.shape[1] + X.indices
+    sums, values = cupy.zeros(2 * X.shape[1]), X.data.astype(cupy.float64)
+    return {"bare add.at on the same keys": lambda: cupy.add.at(sums, keys, values)}
+
+
+def _streamed(X: Any, y: np.ndarray) -> Rows:
+    return {
+        "streamed l2 fit": lambda: L2CenterClassifier(device="cuda").fit(X, y),
+        "streamed l1 fit": lambda: L1CenterClassifier(device="cuda").fit(X, y),
+    }
+
+
+def _transfers(parts: list[np.ndarray]) -> Rows:
+    """The same bytes from the host to the device, at once."""
+    import cupyx
+
+    cupy = cuda.require()
+    there = [cupy.empty(part.shape, dtype=part.dtype) for part in parts]
+    pinned = [cupyx.empty_pinned(part.shape, part.dtype) for part in parts]
+    for copy, part in zip(pinned, parts, strict=True):
+        copy[...] = part
+
+    def send(sources: list[np.ndarray]) -> None:
+        for target, source in zip(there, sources, strict=True):
+            target.set(source)
+
+    return {"upload, pageable": lambda: send(parts), "upload, pinned": lambda: send(pinned)}

@@ -1,0 +1,85 @@
+"""The CuPy that is installed, in a process of its own: here the stand-in may be in its place.
+
+No GPU is needed: without one its compiler still works, and our errors must say what is missing.
+`make cupy` runs this with CuPy installed; GPUCENTERS_REQUIRE_CUPY makes its absence a failure.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from conftest import HERE
+
+PYTHON = os.environ.get("REAL_CUPY_PYTHON", sys.executable)
+
+
+def _run(code: str) -> subprocess.CompletedProcess[str]:
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    return subprocess.run(
+        [PYTHON, "-W", "ignore", "-c", code],
+        capture_output=True,
+        text=True,
+        env=environment | {"PYTHONPATH": str(HERE.parent)},
+        cwd=HERE.parent,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _installed() -> None:
+    done = _run("import cupy; assert not hasattr(cupy, '_fake')")
+    if done.returncode:
+        assert not os.environ.get("GPUCENTERS_REQUIRE_CUPY"), done.stderr
+        pytest.skip("CuPy is not installed here (REAL_CUPY_PYTHON can name a Python that has it)")
+
+
+@pytest.mark.parametrize("card", ["sm_80", "sm_90"])
+def test_the_kernels_compile(card: str) -> None:
+    done = _run(f"""
+from cupy.cuda import nvrtc
+from gpucenters.arrays import kernels
+for options in kernels.type_options():
+    program = nvrtc.createProgram(kernels.source(), "kernels.cu", (), ())
+    try:
+        nvrtc.compileProgram(program, ("--gpu-architecture={card}", *options))
+    except nvrtc.NVRTCError:
+        raise SystemExit(nvrtc.getProgramLog(program))
+    machine_code = nvrtc.getCUBIN(program)
+    for name in (b"add_class_sums", b"pack_lists", b"unpack_values"):
+        assert name in machine_code
+    print("compiled", *options)
+""")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("compiled") == 6
+
+
+def test_without_a_device_the_error_says_so() -> None:
+    done = _run("""
+import cupy, numpy as np, scipy.sparse
+if cupy.is_available():
+    print("there is a device")
+    raise SystemExit
+from gpucenters import DeviceUnavailableError, L2CenterClassifier, devices
+X, y = np.eye(4), [0, 1, 0, 1]
+assert [d.name for d in devices()] == ["cpu", "cuda"] and not devices()[1].usable
+for data in (X, scipy.sparse.csr_array(X)):
+    for device in ("cuda", "cuda:1"):
+        try:
+            L2CenterClassifier(device=device).fit(data, y)
+        except DeviceUnavailableError as error:
+            print(error)
+        else:
+            raise SystemExit("no error")
+    assert L2CenterClassifier(device="auto").fit(data, y).predict(data).tolist() == y
+try:
+    L2CenterClassifier().fit(X, y).to("cuda")
+except DeviceUnavailableError:
+    pass
+""")
+    assert done.returncode == 0, done.stderr
+    if "there is a device" in done.stdout:
+        pytest.skip("there is a device")
+    assert done.stdout.count("it finds no NVIDIA driver or no CUDA device") == 4

@@ -22,6 +22,8 @@ from strategies import quietly
 
 from gpucenters import L1CenterClassifier, L2CenterClassifier, devices
 from gpucenters.arrays import compressed, grid, kernels
+from gpucenters.arrays.budget import resolve_budget
+from gpucenters.arrays.devices import place_of
 
 STAND_IN = hasattr(cupy, "_fake")
 on_stand_in = pytest.mark.skipif(not STAND_IN, reason="only the stand-in counts and writes down")
@@ -201,6 +203,19 @@ def test_out_of_memory_halves_the_chunk(kind: Any, monkeypatch: pytest.MonkeyPat
             L2CenterClassifier(k=4, device="cuda").fit(data, y)
     finally:
         pool.limit = 0
+
+
+@on_stand_in
+def test_the_budget_keeps_to_the_limit_of_the_memory_pool() -> None:
+    place = place_of(cupy.zeros(1))
+    pool = cupy.get_default_memory_pool()
+    try:
+        pool.set_limit(size=pool.used_bytes() + 4_000_000)
+        assert resolve_budget(None, place) == 1_000_000
+        pool.set_limit(size=0)
+        assert resolve_budget(None, place) > 10**9
+    finally:
+        pool.set_limit(size=0)
 
 
 # --- the kernels -----------------------------------------------------------------------------

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from strategies import Problem, modest, problems, quietly
 
 from gpucenters import L1CenterClassifier, L2CenterClassifier
+from gpucenters.arrays import family, generic
+from gpucenters.arrays.namespace import array_namespace
 from gpucenters.solvers import l1_centers, l2_centers, resolve_k, select
 
 MODELS = [L2CenterClassifier, L1CenterClassifier]
@@ -180,3 +182,25 @@ def test_the_ranking_is_by_descending_gain_and_then_by_index(backend: Any) -> No
     assert backend.host(chosen.ranking).tolist() == [1, 3, 4, 0, 2]
     assert backend.host(chosen.support).tolist() == [0, 1, 2, 3, 4]
     backend.check(chosen.support)
+
+
+@pytest.mark.parametrize("kind", ["spread", "few values", "mostly zero", "rising", "falling"])
+def test_the_k_largest_of_many_are_those_of_a_full_sort(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Long lists are first thinned out by what a sample says, whatever their ties.
+    monkeypatch.setattr(family, "_MANY", 256)
+    rng = np.random.default_rng(5)
+    for _ in range(40):
+        m = int(rng.integers(256, 3000))
+        key = {
+            "spread": rng.exponential(size=m) ** 4,
+            "few values": np.floor(3 * rng.exponential(size=m)),
+            "mostly zero": np.where(rng.random(m) < 0.01, rng.random(m), 0.0),
+            "rising": np.arange(m) / m,
+            "falling": -np.arange(m) / m,
+        }[kind]
+        for k in (1, 2, m // 40, m // 16, m // 16 + 1, m // 2):
+            found = family.top_k(key, k, array_namespace(key))
+            assert found.dtype == np.int64
+            np.testing.assert_array_equal(found, generic.top_k(key, k, array_namespace(key)))

@@ -95,8 +95,10 @@ def current(device: Any) -> Iterator[None]:
 
 
 def free_memory(device: Any) -> int:
-    """Bytes that can still be allocated on ``device``, the pool's free blocks included."""
+    """Bytes that can still be allocated on ``device``, within the limit of CuPy's memory pool."""
     cupy = require()
     with device:
-        free, _ = cupy.cuda.runtime.memGetInfo()
-        return int(free) + int(cupy.get_default_memory_pool().free_bytes())
+        pool = cupy.get_default_memory_pool()
+        free = int(cupy.cuda.runtime.memGetInfo()[0]) + int(pool.free_bytes())
+        limit = int(pool.get_limit())
+        return min(free, max(limit - int(pool.used_bytes()), 0)) if limit else free

@@ -8,11 +8,15 @@ stands beside the common line.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 
 from . import host, kernels
+from .devices import HOST
+from .grid import ranges
 from .namespace import is_numpy
+from .threads import run
 from .typing import Array, Namespace
 
 
@@ -41,10 +45,43 @@ def top_k(key: Array, k: int, xp: Namespace) -> Array:
     m = key.shape[0]
     if k >= m:
         return xp.arange(m, dtype=xp.int64)
-    kth = xp.partition(key, m - k)[m - k]
+    kth = None
+    if is_numpy(xp) and m >= _MANY and k * _SAMPLED <= m:
+        bound = _bound(key, k)
+        above = _where(lambda part: part > bound, key)
+        if above.shape[0] >= k:
+            return above[top_k(key[above], k, xp)]
+        if np.count_nonzero(key >= bound) >= k:
+            kth = bound
+    kth = xp.partition(key, m - k)[m - k] if kth is None else kth
     above = xp.nonzero(key > kth)[0]
     equal = xp.nonzero(key == kth)[0][: k - above.shape[0]]
     return xp.sort(xp.concat([above, equal]), stable=False)
+
+
+_MANY = 2**20  # keys from which on a look at a sample pays
+_SAMPLED = 16  # of which one is in the sample
+
+
+def _bound(key: np.ndarray, k: int) -> np.floating:
+    """A value that most likely k keys, and not many more, are not below: read off a sample.
+
+    A partition of all keys reads them many times over, on one thread, and is very slow where many
+    of them are equal.
+    """
+    sample = key[::_SAMPLED].copy()
+    share = k / _SAMPLED
+    rank = min(int(share + 4 * share**0.5) + 8, sample.shape[0])
+    return np.partition(sample, sample.shape[0] - rank)[sample.shape[0] - rank]
+
+
+def _where(holds: Callable[[np.ndarray], np.ndarray], key: np.ndarray) -> np.ndarray:
+    """The indices, ascending, of all keys for which something holds; on all threads."""
+
+    def find(cut: tuple[int, int]) -> np.ndarray:
+        return np.flatnonzero(holds(key[cut[0] : cut[1]])) + cut[0]
+
+    return np.concatenate(list(run(find, ranges(key.shape[0], _MANY), HOST)))
 
 
 def spread(per_row: Array, offsets: Array, count: int, xp: Namespace) -> Array:

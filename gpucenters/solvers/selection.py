@@ -12,6 +12,7 @@ from typing import Any
 from ..arrays.devices import Place
 from ..arrays.grid import chunk_size, ranges
 from ..arrays.ops import array_namespace, place_of, top_k
+from ..arrays.threads import run
 from ..arrays.typing import Array
 
 _SPLIT = 2.0**13 + 1  # leaves 40 of 53 significant bits
@@ -156,7 +157,11 @@ def select(gain: Array, k: Any = "all") -> Selection:
     if count == m:
         return Selection(xp.arange(m, dtype=xp.int64, device=place.device), solved)
     key = place.zeros(m)
-    for left, right in ranges(m, chunk_size(place)):
-        key[left:right] = ranking_key(solved[left:right])
+
+    def fill(cut: tuple[int, int]) -> None:
+        key[cut[0] : cut[1]] = ranking_key(solved[cut[0] : cut[1]])
+
+    for _ in run(fill, ranges(m, chunk_size(place)), place):
+        pass
     support = top_k(key, count)
     return Selection(support, xp.take(solved, support))

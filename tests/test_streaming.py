@@ -43,7 +43,7 @@ def test_an_interrupted_batch_leaves_the_model_as_it_was(
     expected, predicted = _state(model), model.predict(kind(data))
 
     # The interrupt comes after some of the sums were added.
-    add, part = sums.add_class_sums, CentredMoments._add_part
+    add, part = sums.add_class_sums, CentredMoments._add_columns
 
     def interrupted(*arguments: Any) -> None:
         add(*arguments)
@@ -54,7 +54,7 @@ def test_an_interrupted_batch_leaves_the_model_as_it_was(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(sums, "add_class_sums", interrupted)
-    monkeypatch.setattr(CentredMoments, "_add_part", part_interrupted)
+    monkeypatch.setattr(CentredMoments, "_add_columns", part_interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(kind(data[40:43]), y[40:43])
     monkeypatch.undo()

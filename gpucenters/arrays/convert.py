@@ -26,7 +26,7 @@ from .typing import Array, SparseMatrix
 
 Block = DenseBlock | SparseBlock
 
-_SCAN = 2**20  # indices that are looked at in one go
+_SCAN = 2**18  # indices that are looked at in one go
 
 
 def as_block(X: Any, place: Place, *, summed: bool = True, checked: bool = False) -> Block:
@@ -214,11 +214,17 @@ def _check_indices(
     seen = index.view(f"u{kind.itemsize}") if kind.kind == "i" and not twice else index
 
     def look(cut: tuple[int, int]) -> tuple[bool, bool]:
-        part = seen[cut[0] : cut[1]]
-        outside = int(part.max()) >= size or (twice and int(part.min()) < 0)
-        return outside, starts is not None and _ascends(index, starts, *cut)
+        outside, ascends, falls = False, True, np.empty(_SCAN, np.bool)
+        for left, right in ranges(cut[1] - cut[0], _SCAN):
+            left, right = cut[0] + left, cut[0] + right
+            part = seen[left:right]
+            outside |= int(part.max()) >= size or (twice and int(part.min()) < 0)
+            if starts is not None:
+                ascends = ascends and _ascends(index, starts, left, right, falls)
+        return outside, ascends
 
-    found = list(run(look, ranges(index.shape[0], _SCAN), HOST))
+    # (Each task takes much: those that are over at once keep threads waiting for each other.)
+    found = list(run(look, ranges(index.shape[0], max(_SCAN, index.shape[0] // 8)), HOST))
     if any(outside for outside, _ in found):
         _raise_outside(index, size, name)
     return all(ascends for _, ascends in found)
@@ -247,10 +253,13 @@ def _raise_outside(index: Array, size: int, name: str) -> None:
     )
 
 
-def _ascends(index: np.ndarray, starts: np.ndarray, left: int, right: int) -> bool:
+def _ascends(
+    index: np.ndarray, starts: np.ndarray, left: int, right: int, falls: np.ndarray
+) -> bool:
     """Whether each of index[left:right] is above the one before it, if that is of its row."""
     left = max(left, 1)
-    falls = index[left:right] <= index[left - 1 : right - 1]
+    falls = falls[: right - left]
+    np.less_equal(index[left:right], index[left - 1 : right - 1], out=falls)
     bounds = np.asarray([left, right], dtype=starts.dtype)
     first, last = np.searchsorted(starts, bounds)
     falls[(starts[first:last] - bounds[0]).astype(np.intp, copy=False)] = False

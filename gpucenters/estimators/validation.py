@@ -9,7 +9,7 @@ from typing import Any
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from ..arrays.convert import check_dense, checked_sparse
+from ..arrays.checks import check_dense, checked_sparse
 from ..arrays.devices import HOST, Place, place_of, resolve_place
 from ..arrays.namespace import array_namespace, is_numpy, is_sparse
 from ..arrays.typing import Array, SparseMatrix

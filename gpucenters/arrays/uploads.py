@@ -15,7 +15,7 @@ from .typing import Array
 
 _ALIGNED = 512  # bytes: where an array may begin on the device
 _COPIED = 2**22  # bytes that one thread copies in one go
-_SPARE = 2  # a slot is kept for chunks that fill this part of it at least
+_SPARE = 2  # a slot is given back for chunks that fill less than one part in so many
 
 
 @dataclass
@@ -70,6 +70,7 @@ class Upload:
     def _new_slot(self, size: int) -> _Slot:
         import cupyx
 
+        size += size // 8  # chunks of as many stored values differ in their rows
         event = self._cupy.cuda.Event(disable_timing=True)
         return _Slot(
             cupyx.empty_pinned(size, np.uint8), self._cupy.empty(size, self._cupy.uint8), event

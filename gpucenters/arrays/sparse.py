@@ -12,8 +12,9 @@ import numpy as np
 
 from . import errors, family, host, sums
 from .compressed import Compressed
+from .dense import DenseBlock, RowChunk
 from .entries import Entries
-from .grid import chunk_size, row_ranges
+from .grid import chunk_size, row_ranges, strip_ranges
 from .groups import Groups
 from .namespace import array_namespace, sparse_module, to_numpy
 from .ordering import SortedColumns
@@ -97,6 +98,23 @@ class SparseBlock(Compressed):
         total = place.asarray(groups.weight)[:, None]
         columns = xp.nonzero(xp.any(2 * held >= (1 - 1e-9) * total, axis=0))[0]
         return columns, xp.take(stored, columns)
+
+    def full_rows(self, groups: Groups) -> Iterator[RowChunk]:
+        """Strips of rows made dense, one after the other, for models that need products."""
+        n, m = self.shape
+        xp, place = self.place.xp, self.place
+        matrix: Compressed = self
+        if not self.by_row:
+            every = xp.arange(m, dtype=xp.int64, device=place.device)
+            matrix = self.select(every, by_row=True)
+        for start, stop in strip_ranges(n, m, place):
+            strip = place.zeros((stop - start) * m)
+            for entries in matrix.row_entries(start, stop):
+                rows = xp.astype(entries.rows(), xp.int64, copy=False) - start
+                x = xp.astype(entries.values, xp.float64, copy=False)
+                strip[rows * m + entries.columns()] = x  # no place twice: duplicates are summed
+            dense = DenseBlock(xp.reshape(strip, (stop - start, m)), place)
+            yield from dense.full_rows(groups.of_rows(start, stop))
 
     def linear_scores(self, columns: Array, shift: Array, coef: Array) -> Array:
         """``(X[:, columns] - shift) @ coef``: shape (n, q), float64.

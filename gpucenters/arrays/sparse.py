@@ -99,14 +99,19 @@ class SparseBlock(Compressed):
         columns = xp.nonzero(xp.any(2 * held >= (1 - 1e-9) * total, axis=0))[0]
         return columns, xp.take(stored, columns)
 
+    def as_rows(self) -> SparseBlock:
+        """The same block in CSR, at ``place``."""
+        every = self.place.xp.arange(self.shape[1], dtype=self.place.xp.int64)
+        found = self.select(every, by_row=True)
+        return SparseBlock(
+            found.data, found.indices, found.indptr, found.shape, found.by_row, found.place
+        )
+
     def full_rows(self, groups: Groups) -> Iterator[RowChunk]:
         """Strips of rows made dense, one after the other, for models that need products."""
         n, m = self.shape
         xp, place = self.place.xp, self.place
-        matrix: Compressed = self
-        if not self.by_row:
-            every = xp.arange(m, dtype=xp.int64, device=place.device)
-            matrix = self.select(every, by_row=True)
+        matrix = self if self.by_row else self.as_rows()
         for start, stop in strip_ranges(n, m, place):
             strip = place.zeros((stop - start) * m)
             for entries in matrix.row_entries(start, stop):

@@ -11,6 +11,8 @@ from ..arrays.grid import strip_ranges
 from ..arrays.groups import Groups
 from ..arrays.ops import to_float
 from ..arrays.products import add_gram, one_blas_thread
+from ..arrays.scatter import class_scatter, sparse_strips
+from ..arrays.sparse import SparseBlock
 from ..arrays.typing import Array
 from ..arrays.work import Work
 from .moments import ClassMoments
@@ -73,12 +75,41 @@ class CrossMoments(ClassMoments):
                 f"fit() has kept the scatter of {len(self.weight)} classes together, and no batch "
                 "can follow. Give the first batch to partial_fit as well."
             )
-        strips = len(strip_ranges(*block.shape, self.place))
+        strips = None
+        if isinstance(block, SparseBlock) and self.quartic is None:  # which needs the rows
+            strips = sparse_strips(block, groups)
         with one_blas_thread(self.place):
-            for chunk in work.progress(block.full_rows(groups), strips, "rows added"):
-                self._add_chunk(chunk)
+            if strips is None:
+                self._add_rows(block, groups, work)
+            else:
+                for part, members in work.progress(strips, len(strips), "strips added"):
+                    self._add_strip(part, members, work)
         self.count = [a + b for a, b in zip(self.count, groups.count, strict=True)]
         return self
+
+    def _add_strip(self, block: SparseBlock, groups: Groups, work: Work) -> None:
+        """Add sparse rows by their products; as dense ones where these cancel."""
+        found = class_scatter(block, groups)
+        if found is None:
+            self._add_rows(block, groups, Work(work.budget))
+            return
+        for c, w, total, scatter in found:
+            before = self.weight[c]
+            if before > 0 and w > 0:
+                shift = total / w - self.total[c, :] / before
+                scatter = scatter + shift[:, None] * (shift * (before * w / (before + w)))
+            self.total[c, :] += total
+            self.weight[c] += w
+            if self.final is None:
+                self.cross[c, :, :] += scatter
+            else:
+                self.cross[0, :, :] += scatter
+                self.cross[1, :, :] += scatter / self.final[c]
+
+    def _add_rows(self, block: Block, groups: Groups, work: Work) -> None:
+        strips = len(strip_ranges(*block.shape, self.place))
+        for chunk in work.progress(block.full_rows(groups), strips, "rows added"):
+            self._add_chunk(chunk)
 
     def _add_chunk(self, chunk: RowChunk) -> None:
         xp, place, together = self.place.xp, self.place, []

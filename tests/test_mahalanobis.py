@@ -36,7 +36,7 @@ from strategies import modest, quietly
 from gpucenters import L2CenterClassifier, MahalanobisCenterClassifier
 from gpucenters.arrays import scatter
 from gpucenters.solvers import cross_moments
-from gpucenters.solvers.cross_moments import CrossMoments
+from gpucenters.solvers.cross_moments import CrossMoments, check_size
 
 DATA = {"iris": load_iris, "wine": load_wine, "breast cancer": load_breast_cancer}
 datasets = pytest.mark.parametrize("data", list(DATA))
@@ -209,8 +209,8 @@ def test_equals_exhaustive_search_in_the_transformed_space(backend: Any) -> None
 
 
 def test_the_root_is_the_symmetric_one() -> None:
-    # Two features that hang together, of which both tell the classes apart: turned by the root of
-    # Cholesky the second one would carry nothing at all.
+    # Every root whitens, but each turns the features in its own way: with that of Cholesky two
+    # other ones have the largest gains.
     X, y = _data(2, 400, 4, seed=5)
     model = MahalanobisCenterClassifier(k=2).fit(X, y)
     R = _residuals(X, y)
@@ -266,6 +266,18 @@ def test_large_offsets_change_nothing(shrinkage: Any, backend: Any) -> None:
             backend.host(model.predict(backend.array(far))),
             backend.host(plain.predict(backend.array(X))),
         )
+
+
+def test_the_second_pass_mends_the_mean(backend: Any) -> None:
+    # Steps of one unit in the last place, and sums that round by more than these.
+    steps = np.random.default_rng(0).integers(0, 8, (4000, 2))
+    X, y = 1e8 + steps * 2.0**-26, np.arange(4000) % 2
+    model = MahalanobisCenterClassifier().fit(backend.array(X), y)
+    R = _residuals(steps.astype(float), y)
+    expected = R.T @ R / 3998
+    np.testing.assert_allclose(
+        _host(model, "covariance_", backend) * 2.0**52, expected, rtol=1e-6, atol=1e-6
+    )
 
 
 def test_with_k_is_the_fit_at_that_k(backend: Any) -> None:
@@ -365,7 +377,7 @@ def test_few_entries_are_multiplied_and_many_made_dense(monkeypatch: pytest.Monk
 
 def test_classes_too_many_to_be_kept_apart(monkeypatch: pytest.MonkeyPatch, backend: Any) -> None:
     X, y = _data(6, 120)
-    X[np.abs(X) < 0.5] = 0
+    X[np.random.default_rng(9).random(X.shape) < 0.6] = 0
     s = np.random.default_rng(0).random(120)
     apart = MahalanobisCenterClassifier(k=3).fit(backend.array(X), y, sample_weight=s)
     monkeypatch.setattr(cross_moments, "_APART", 0)
@@ -497,6 +509,19 @@ def test_bad_values_are_named(shrinkage: Any, value: float, backend: Any) -> Non
                 method(backend.array(X))
 
 
+def test_sums_that_overflow_are_an_error_and_change_nothing(backend: Any) -> None:
+    X, y = _data(2)
+    huge = np.where(X > 0, 9e153, -9e153)  # whose squares are numbers still
+    model = MahalanobisCenterClassifier(shrinkage=0.1)
+    with pytest.raises(ValueError, match="sums of squares of X overflow float64"):
+        model.fit(backend.array(huge), y)
+    model.partial_fit(backend.array(X), y, classes=[0, 1])
+    expected = clone(model).fit(backend.array(X), y)
+    with pytest.raises(ValueError, match="sums of X overflow float64"):
+        model.partial_fit(backend.array(huge), y)
+    _assert_same(model, expected, backend)
+
+
 def test_a_singular_covariance_names_the_rank_and_the_remedy(backend: Any) -> None:
     X, y = _data(2)
     X[:, 4] = X[:, 0] + X[:, 2]
@@ -577,6 +602,19 @@ def test_a_divisor_must_be_positive(covariance: str, weight: int) -> None:
     X, y, s = np.eye(4), [0, 1, 0, 1], np.full(4, weight / 4)
     with pytest.raises(ValueError, match=f"a weight of more than {weight} in all"):
         model.fit(X, y, sample_weight=s)
+
+
+@pytest.mark.parametrize(
+    ("k", "fourth", "streaming", "matrices"),
+    [(3, False, False, 10), (40, False, False, 9), (40, True, False, 47), (3, False, True, 13)],
+)
+def test_the_budget_counts_the_matrices_of_the_classes(
+    k: int, fourth: bool, streaming: bool, matrices: int
+) -> None:
+    size = 8_000_000 * matrices
+    check_size(1000, k, size, fourth=fourth, streaming=streaming)
+    with pytest.raises(MemoryError, match=f"{matrices} matrices of 1,000 x 1,000"):
+        check_size(1000, k, size - 1, fourth=fourth, streaming=streaming)
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])

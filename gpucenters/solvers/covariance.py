@@ -185,7 +185,7 @@ def whitening(S: Array, place: Place, *, given: bool = False) -> Whitening:
             f"covariance is not positive definite: its smallest eigenvalue is {smallest:g}."
         )
     if not smallest > least:
-        rank = int(xp.count_nonzero(values > least)) if largest > 0 else 0
+        rank = int(xp.count_nonzero(values > max(least, 0.0)))
         raise ValueError(
             f"the covariance of the {m} features is singular: its rank is {rank}. Features are "
             "constant or depend on each other, or the samples are too few. Use shrinkage (a "

@@ -75,10 +75,10 @@ def cross_moments(block: Block, groups: Groups, work: Work, *, fourth: bool) -> 
     # (Moments are taken about the mean, so a huge constant shows in the sums alone.)
     xp = block.place.xp
     most = to_float(xp.max(xp.abs(moments.total)))
-    if not most <= errors.LIMIT or any(t - t != 0 for t in moments.traces()):
+    overflow = any(t - t != 0 for t in [most, *moments.traces()])
+    if overflow or most > errors.LIMIT:
         block.check_finite(squares=True)
-        if not most <= errors.LIMIT:
-            return moments
+    if overflow:
         raise ValueError("the sums of squares of X overflow float64. Rescale the features.")
     return moments
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from . import fit, scaling, stream
+from . import fit, mahalanobis, scaling, stream
 from .shapes import SHAPES
 
 
@@ -21,12 +21,14 @@ def main() -> None:
     slope = commands.add_parser("scaling", help="time against rows and against width")
     slope.add_argument("--sizes", type=int, default=5)
     batch = commands.add_parser("stream", help="what one more batch costs, against width")
-    for parser_ in (one, slope, batch):
+    full = commands.add_parser("mahalanobis", help="a full covariance, beside LDA")
+    for parser_ in (one, slope, batch, full):
         parser_.add_argument("--device", default="cpu", help="cpu, cuda, cuda:N or auto")
         parser_.add_argument("--repeat", type=int, default=5, help="rounds, alternating")
         parser_.add_argument("--json", help="write the figures to this file")
     options = parser.parse_args()
-    {"fit": fit, "scaling": scaling, "stream": stream}[options.bench].run(options)
+    benches = {"fit": fit, "scaling": scaling, "stream": stream, "mahalanobis": mahalanobis}
+    benches[options.bench].run(options)
 
 
 if __name__ == "__main__":

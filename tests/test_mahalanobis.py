@@ -291,6 +291,43 @@ def test_with_k_is_the_fit_at_that_k(backend: Any) -> None:
         assert other.transform(backend.array(X)).shape == (60, len(fitted.support_))
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_with_all_features_no_change_of_basis_matters(classes: int, backend: Any) -> None:
+    X, y = _data(classes)
+    basis = np.random.default_rng(8).normal(size=(5, 5))
+    plain = MahalanobisCenterClassifier(priors="empirical").fit(backend.array(X), y)
+    turned = clone(plain).fit(backend.array(X @ basis + 3.0), y)
+    assert turned.objective_ == pytest.approx(plain.objective_, rel=1e-8)
+    found = backend.host(turned.decision_function(backend.array(X @ basis + 3.0)))
+    expected = backend.host(plain.decision_function(backend.array(X)))
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-8)
+
+
+def test_permuting_features_permutes_the_transformed_ones(backend: Any) -> None:
+    X, y = _data(3, 80, 7)
+    order = np.random.default_rng(1).permutation(7)
+    plain = MahalanobisCenterClassifier(k=3).fit(backend.array(X), y)
+    moved = clone(plain).fit(backend.array(X[:, order]), y)
+    np.testing.assert_allclose(
+        _host(moved, "scores_", backend), _host(plain, "scores_", backend)[order], rtol=1e-9
+    )
+    assert order[moved.ranking_].tolist() == plain.ranking_.tolist()
+    assert moved.objective_ == pytest.approx(plain.objective_, rel=1e-11)
+
+
+@pytest.mark.parametrize("dtype", [np.int16, np.float16, np.float32, bool, object])
+def test_any_type_of_numbers(dtype: Any, on_host: Any) -> None:
+    rng = np.random.default_rng(6)
+    X, y = rng.integers(0, 2, (40, 4)), np.arange(40) % 2
+    expected = MahalanobisCenterClassifier(k=2).fit(X.astype(np.float64), y)
+    containers = [X.astype(dtype)]
+    if dtype is not object and dtype is not np.float16:
+        containers.append(scipy.sparse.csr_array(X.astype(dtype)))
+    for container in containers:
+        _assert_same(clone(expected).fit(container, y), expected, on_host)
+        np.testing.assert_array_equal(expected.predict(container), expected.predict(X))
+
+
 # --- sums --------------------------------------------------------------------------------------
 
 
@@ -333,9 +370,10 @@ def _sparse(n: int = 400, m: int = 30) -> tuple[Any, np.ndarray]:
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["unit", "weighted"])
+@pytest.mark.parametrize("shrinkage", [None, "ledoit-wolf"])
 @pytest.mark.parametrize("steep", [False, True], ids=["sparse", "with a full column"])
 def test_products_of_sparse_rows_are_those_of_dense_rows(
-    steep: bool, weighted: bool, monkeypatch: pytest.MonkeyPatch
+    steep: bool, shrinkage: Any, weighted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, y = _sparse()
     s = np.random.default_rng(0).integers(0, 3, 400) if weighted else None
@@ -350,11 +388,13 @@ def test_products_of_sparse_rows_are_those_of_dense_rows(
     monkeypatch.setattr(
         CrossMoments, "_add_rows", lambda self, *a: (calls.append(1), made(self, *a))
     )
-    expected = MahalanobisCenterClassifier(k=5).fit(dense, y, sample_weight=s)
+    expected = MahalanobisCenterClassifier(k=5, shrinkage=shrinkage)
+    expected.fit(dense, y, sample_weight=s)
     calls.clear()
     for kind in (scipy.sparse.csr_matrix, scipy.sparse.csc_array):
         found = clone(expected).fit(kind(X), y, sample_weight=s)
         np.testing.assert_array_equal(found.support_, expected.support_)
+        assert found.shrinkage_ == pytest.approx(expected.shrinkage_, rel=1e-8)
         for name in ("scores_", "covariance_", "means_"):
             a, b = getattr(found, name), getattr(expected, name)
             np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-10, err_msg=name)
@@ -367,7 +407,9 @@ def test_few_entries_are_multiplied_and_many_made_dense(monkeypatch: pytest.Monk
     many = scipy.sparse.random(200, 30, 0.5, "csr", random_state=0)
     seen = []
     real = cross_moments.class_scatter
-    monkeypatch.setattr(cross_moments, "class_scatter", lambda *a: (seen.append(1), real(*a))[1])
+    monkeypatch.setattr(
+        cross_moments, "class_scatter", lambda *a, **b: (seen.append(1), real(*a, **b))[1]
+    )
     for matrix, products in ((few, True), (many, False)):
         seen.clear()
         labels = np.arange(matrix.shape[0]) % 2

@@ -89,3 +89,14 @@ def gram(rows: Array, place: Place) -> Array:
     out = place.zeros((rows.shape[1], rows.shape[1]))
     add_gram(rows, out, place)
     return out
+
+
+def quadratic_forms(matrix: Array, vectors: Array, place: Place) -> Array:
+    """``v.T @ matrix @ v`` of each column v of ``vectors``: shape (m,)."""
+    xp, m = place.xp, vectors.shape[1]
+
+    def forms(cut: tuple[int, int]) -> Array:
+        v = vectors[:, cut[0] : cut[1]]
+        return xp.sum(v * (matrix @ v), axis=0)
+
+    return xp.concat(list(run(forms, ranges(m, _TILE), place)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -17,7 +18,26 @@ _PAIR = 100  # multiplications of dense rows that cost as much as a pair of stor
 _ENTRIES = 2**22  # stored entries of a strip: enough to make adding an m x m matrix cheap
 _CANCELS = 0.9  # share of a mean square that is the square of the mean: beyond it raw sums cancel
 
-Scatter = tuple[int, float, np.ndarray, np.ndarray]
+
+class Scatter(NamedTuple):
+    """What the rows of one class add up to; the last three are about their mean.
+
+    Attributes
+    ----------
+    c : int
+    weight : float
+    total : ndarray of shape (m,)
+    products : ndarray of shape (m, m)
+    cubic : ndarray of shape (m,), or None
+    quartic : float, or None
+    """
+
+    c: int
+    weight: float
+    total: np.ndarray
+    products: np.ndarray
+    cubic: np.ndarray | None
+    quartic: float | None
 
 
 def sparse_strips(block: SparseBlock, groups: Groups) -> list[tuple[SparseBlock, Groups]] | None:
@@ -48,11 +68,11 @@ def _cut(matrix: SparseBlock, groups: Groups) -> Iterator[tuple[SparseBlock, Gro
         yield part, groups.of_rows(first, last)
 
 
-def class_scatter(block: SparseBlock, groups: Groups) -> list[Scatter] | None:
-    """(c, weight, sums, scatter about the mean) of each class among some rows.
+def class_scatter(block: SparseBlock, groups: Groups, *, fourth: bool) -> list[Scatter] | None:
+    """Sums and scatter of each class among some rows, from raw products less those of the mean.
 
-    From raw products less those of the mean. None where these would cancel, in some column that is
-    stored nearly everywhere: such rows are better made dense.
+    None where these would cancel, in some column that is stored nearly everywhere: such rows are
+    better made dense. ``fourth`` asks for the third and fourth moments too.
     """
     matrix = scipy.sparse.csr_array((block.data, block.indices, block.indptr), shape=block.shape)
     found = []
@@ -60,13 +80,25 @@ def class_scatter(block: SparseBlock, groups: Groups) -> list[Scatter] | None:
         rows = matrix[members].astype(np.float64)
         s = np.ones(len(members)) if groups.weights is None else groups.weights[members]
         total, weight = rows.T @ s, float(s.sum())
+        higher = _higher(rows, s, total / (weight or 1.0)) if fourth else (None, None)
         if groups.weights is not None:
             rows.data *= np.repeat(np.sqrt(s), np.diff(rows.indptr))
-        scatter = (rows.T @ rows).toarray()
+        products = (rows.T @ rows).toarray()
         if weight > 0:
-            if np.any(total * total > _CANCELS * weight * np.diagonal(scatter)):
+            if np.any(total * total > _CANCELS * weight * np.diagonal(products)):
                 return None
-            scatter -= np.outer(total, total / weight)
-            scatter = (scatter + scatter.T) / 2
-        found.append((c, weight, total, scatter))
+            products -= np.outer(total, total / weight)
+            products = (products + products.T) / 2
+        found.append(Scatter(c, weight, total, products, *higher))
     return found
+
+
+def _higher(
+    rows: scipy.sparse.csr_array, s: np.ndarray, mean: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Third and fourth moments about the mean, from the squared distances of the rows to it."""
+    squares = rows.copy()
+    squares.data *= squares.data
+    distance = squares.sum(axis=1) - 2 * (rows @ mean) + mean @ mean
+    weighted = s * np.maximum(distance, 0.0)
+    return rows.T @ weighted - weighted.sum() * mean, float(weighted @ distance)

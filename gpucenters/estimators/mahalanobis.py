@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
+import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from ..arrays.convert import Block, as_block
 from ..arrays.groups import Groups
+from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
 from ..arrays.work import Work
 from ..solvers.centers import SparseCenters
@@ -99,9 +100,11 @@ class MahalanobisCenterClassifier(
 
     Notes
     -----
-    The covariance takes matrices of n_features x n_features numbers, some of them for each class.
-    Where they do not fit into the memory budget, `fit` says so before anything is allocated.
-    Rows of sparse data are made dense a few at a time.
+    The covariance takes matrices of n_features x n_features numbers, and a stream one more for each
+    class. Where they do not fit into the memory budget, a MemoryError says so before anything is
+    allocated. `fit` keeps the matrices of the classes apart as well, so that `partial_fit` can go
+    on from there, unless they have more than 2**24 numbers: then begin with `partial_fit`.
+    Sparse data are never made dense but for a few rows at a time.
 
     References
     ----------
@@ -148,9 +151,12 @@ class MahalanobisCenterClassifier(
             log_priors(self.priors, (1.0, 1.0))
 
     def _params(self) -> dict[str, Any]:
+        covariance = self.covariance
+        if not isinstance(covariance, str):
+            covariance = np.array(to_numpy(covariance))  # a copy: the user may go on with theirs
         return {
             "k": self.k,
-            "covariance": copy.deepcopy(self.covariance),
+            "covariance": covariance,
             "shrinkage": self.shrinkage,
             "priors": self.priors,
         }

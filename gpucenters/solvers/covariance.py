@@ -186,10 +186,14 @@ def whitening(S: Array, place: Place, *, given: bool = False) -> Whitening:
         )
     if not smallest > least:
         rank = int(xp.count_nonzero(values > max(least, 0.0)))
+        reason = (
+            ""
+            if given
+            else "Features are constant or depend on each other, or the samples are too few. "
+        )
         raise ValueError(
-            f"the covariance of the {m} features is singular: its rank is {rank}. Features are "
-            "constant or depend on each other, or the samples are too few. Use shrinkage (a "
-            "number in (0, 1], or 'ledoit-wolf'), or drop features."
+            f"the covariance of the {m} features is singular: its rank is {rank}. {reason}Use "
+            "shrinkage (a number in (0, 1], or 'ledoit-wolf'), or drop features."
         )
     # As the product of a matrix with its own transpose it is symmetric to the bit.
     fourth_root = xp.matrix_transpose(vectors / xp.sqrt(xp.sqrt(values)))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from operator import matmul
 
 from ..arrays.convert import Block
 from ..arrays.dense import RowChunk
@@ -75,9 +78,7 @@ class CrossMoments(ClassMoments):
                 f"fit() has kept the scatter of {len(self.weight)} classes together, and no batch "
                 "can follow. Give the first batch to partial_fit as well."
             )
-        strips = None
-        if isinstance(block, SparseBlock) and self.quartic is None:  # which needs the rows
-            strips = sparse_strips(block, groups)
+        strips = sparse_strips(block, groups) if isinstance(block, SparseBlock) else None
         with one_blas_thread(self.place):
             if strips is None:
                 self._add_rows(block, groups, work)
@@ -89,22 +90,26 @@ class CrossMoments(ClassMoments):
 
     def _add_strip(self, block: SparseBlock, groups: Groups, work: Work) -> None:
         """Add sparse rows by their products; as dense ones where these cancel."""
-        found = class_scatter(block, groups)
+        found = class_scatter(block, groups, fourth=self.quartic is not None)
         if found is None:
             self._add_rows(block, groups, Work(work.budget))
             return
-        for c, w, total, scatter in found:
-            before = self.weight[c]
+        for c, w, total, products, cubic, quartic in found:
+            before, shift = self.weight[c], None
             if before > 0 and w > 0:
                 shift = total / w - self.total[c, :] / before
-                scatter = scatter + shift[:, None] * (shift * (before * w / (before + w)))
+            if self.quartic is not None:
+                trace = self.place.xp.linalg.trace(products)
+                self._add_fourth(c, w, shift, trace, cubic, quartic, partial(matmul, products))
+            if shift is not None:
+                products = products + shift[:, None] * (shift * (before * w / (before + w)))
             self.total[c, :] += total
             self.weight[c] += w
             if self.final is None:
-                self.cross[c, :, :] += scatter
+                self.cross[c, :, :] += products
             else:
-                self.cross[0, :, :] += scatter
-                self.cross[1, :, :] += scatter / self.final[c]
+                self.cross[0, :, :] += products
+                self.cross[1, :, :] += products / self.final[c]
 
     def _add_rows(self, block: Block, groups: Groups, work: Work) -> None:
         strips = len(strip_ranges(*block.shape, self.place))
@@ -144,30 +149,41 @@ class CrossMoments(ClassMoments):
         if before > 0 and w > 0:
             shift = (total + error) / w - self.total[c, :] / before
         if self.quartic is not None:
-            self._add_fourth(c, d, s, w, shift)
+            sd = d if s is None else d * s
+            size = xp.sum(d * d, axis=1)
+            weighted = xp.sum(sd * d, axis=1)
+            self._add_fourth(
+                c, w, shift, xp.sum(weighted), size @ sd, size @ weighted, lambda e: (d @ e) @ sd
+            )
         if shift is not None:
             lead = shift * (before * w / (before + w)) ** 0.5
             residuals = xp.concat([residuals, lead[None, :]])
         self.total[c, :] += total
         return residuals
 
-    def _add_fourth(self, c: int, d: Array, s: Array | None, w: float, shift: Array | None) -> None:
-        """Add centred rows to the third and fourth moments; their scatter is not in ``cross`` yet.
+    def _add_fourth(
+        self,
+        c: int,
+        w: float,
+        shift: Array | None,
+        trace: Array,
+        cubic: Array,
+        quartic: Array,
+        times: Callable[[Array], Array],
+    ) -> None:
+        """Add third and fourth moments of some rows of a class; ``cross`` is without them yet.
 
-        ``shift`` is the distance of their mean from the one of what was there.
+        ``shift`` is the distance of their mean from the one of what was there, ``times`` multiplies
+        their scatter by a vector, and ``trace`` is its trace.
         """
         assert self.cubic is not None
         assert self.quartic is not None
-        xp = self.place.xp
-        sd = d if s is None else d * s
-        size = xp.sum(d * d, axis=1)
-        trace, cubic, quartic = xp.sum(sd * d), size @ sd, xp.sum(size * xp.sum(sd * d, axis=1))
         if shift is not None:
             before, cross = self.weight[c], self.cross[c, :, :]
             here, there = shift * (before / (before + w)), -shift * (w / (before + w))
-            old = xp.linalg.trace(cross), cross @ there, self.cubic[c, :], self.quartic[c]
-            self.cubic[c, :], self.quartic[c] = _seen_from(there, before, *old)
-            cubic, quartic = _seen_from(here, w, trace, (d @ here) @ sd, cubic, quartic)
+            old = self.place.xp.linalg.trace(cross), cross @ there, self.cubic[c, :]
+            self.cubic[c, :], self.quartic[c] = _seen_from(there, before, *old, self.quartic[c])
+            cubic, quartic = _seen_from(here, w, trace, times(here), cubic, quartic)
         self.cubic[c, :] += cubic
         self.quartic[c] += quartic
 

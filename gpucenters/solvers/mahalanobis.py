@@ -10,7 +10,7 @@ from ..arrays.convert import Block
 from ..arrays.devices import Place
 from ..arrays.groups import Groups
 from ..arrays.ops import to_float
-from ..arrays.products import one_blas_thread
+from ..arrays.products import one_blas_thread, quadratic_forms
 from ..arrays.typing import Array
 from ..arrays.work import Work
 from .centers import SparseCenters
@@ -112,8 +112,8 @@ def solve_mahalanobis(
         away = deviations(moments.total, weight, place) @ found.root
         gain = xp.sum(away * away, axis=0)
         # tr(S^-1 B) along the eigenvectors: a sum of terms that are not negative.
-        spread = moments.mean_within() @ found.vectors
-        loss = to_float(xp.sum(xp.sum(found.vectors * spread, axis=0) / found.values))
+        spread = quadratic_forms(moments.mean_within(), found.vectors, place)
+        loss = to_float(xp.sum(spread / found.values))
     if loss - loss != 0 or not bool(xp.all(xp.isfinite(gain))):
         raise ValueError(
             "the transformed features overflow float64: the scales of the features lie too far "

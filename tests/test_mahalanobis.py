@@ -383,6 +383,7 @@ def test_products_of_sparse_rows_are_those_of_dense_rows(
     X = scipy.sparse.csr_array(dense)
     monkeypatch.setattr(scatter, "_ENTRIES", 200)
     monkeypatch.setattr(scatter, "_PAIR", 1e-9)
+    monkeypatch.setattr(scatter, "_NUMBER", 0)
     calls = []
     made = CrossMoments._add_rows
     monkeypatch.setattr(
@@ -410,9 +411,9 @@ def test_few_entries_are_multiplied_and_many_made_dense(monkeypatch: pytest.Monk
     monkeypatch.setattr(
         cross_moments, "class_scatter", lambda *a, **b: (seen.append(1), real(*a, **b))[1]
     )
-    for matrix, products in ((few, True), (many, False)):
+    for matrix, classes, products in ((few, 2, True), (few, 20, False), (many, 2, False)):
         seen.clear()
-        labels = np.arange(matrix.shape[0]) % 2
+        labels = np.arange(matrix.shape[0]) % classes
         MahalanobisCenterClassifier(shrinkage=0.5).fit(matrix, labels)
         assert bool(seen) == products
 
@@ -424,6 +425,7 @@ def test_classes_too_many_to_be_kept_apart(monkeypatch: pytest.MonkeyPatch, back
     apart = MahalanobisCenterClassifier(k=3).fit(backend.array(X), y, sample_weight=s)
     monkeypatch.setattr(cross_moments, "_APART", 0)
     monkeypatch.setattr(scatter, "_PAIR", 1e-9)
+    monkeypatch.setattr(scatter, "_NUMBER", 0)
     for container in backend.containers(X):
         together = MahalanobisCenterClassifier(k=3).fit(container, y, sample_weight=s)
         assert together._fitted.moments.cross.shape == (2, 5, 5)
@@ -530,6 +532,11 @@ def test_a_stream_before_every_class_was_met() -> None:
     _assert_same(model, MahalanobisCenterClassifier().fit(X, y), BACKENDS["numpy"])
     with pytest.raises(ValueError, match="set it before the first batch"):
         model.set_params(shrinkage="ledoit-wolf").partial_fit(X, y)
+    # The other way round nothing is missing.
+    model = MahalanobisCenterClassifier(shrinkage="ledoit-wolf")
+    model.partial_fit(X[:30], y[:30], classes=[0, 1])
+    model.set_params(shrinkage=None).partial_fit(X[30:], y[30:])
+    _assert_same(model, MahalanobisCenterClassifier().fit(X, y), BACKENDS["numpy"])
 
 
 # --- errors ------------------------------------------------------------------------------------
@@ -827,6 +834,8 @@ def test_without_shrinkage_a_check_fails_on_singular_data_alone() -> None:
     # (With shrinkage each of scikit-learn's checks passes: see test_sklearn.py.)
     passed, failed = 0, set()
     for model, check in estimator_checks_generator(MahalanobisCenterClassifier()):
+        if any("namespace" in name or "ns_and" in name for name in check.keywords):
+            continue
         try:
             check(model)
             passed += 1
@@ -841,8 +850,6 @@ def test_without_shrinkage_a_check_fails_on_singular_data_alone() -> None:
         "check_sample_weights_not_overwritten",
         "check_sample_weight_equivalence_on_dense_data",
         "check_sample_weight_equivalence_on_sparse_data",
-        "check_array_api_input",
-        "check_array_api_same_namespace",
     }
 
 

@@ -14,7 +14,9 @@ from .groups import Groups
 from .namespace import is_numpy
 from .sparse import SparseBlock
 
-_PAIR = 100  # multiplications of dense rows that cost as much as a pair of stored entries
+# What these cost, in multiplications of dense rows: a pair of stored entries of a row, and a number
+# of one more m x m matrix.
+_PAIR, _NUMBER = 100, 200
 _ENTRIES = 2**22  # stored entries of a strip: enough to make adding an m x m matrix cheap
 _CANCELS = 0.9  # share of a mean square that is the square of the mean: beyond it raw sums cancel
 
@@ -45,11 +47,12 @@ def sparse_strips(block: SparseBlock, groups: Groups) -> list[tuple[SparseBlock,
     if not is_numpy(block.place.xp):
         return None
     n, m = block.shape
-    if block.nnz**2 * _PAIR >= (n * m) ** 2:  # the pairs are never fewer than nnz^2 / n
+    rest = float(n) * m * m - _NUMBER * groups.n_classes * (1 + block.nnz // _ENTRIES) * m * m
+    if _PAIR * block.nnz**2 / n >= rest:  # the pairs are never fewer than nnz^2 / n
         return None
     matrix = block if block.on_host else block.as_rows()
     stored = np.diff(matrix.host_indptr).astype(np.float64)
-    if _PAIR * (stored @ stored) >= float(n) * m * m:
+    if _PAIR * (stored @ stored) >= rest:
         return None
     return list(_cut(matrix, groups))
 

@@ -183,10 +183,13 @@ class MahalanobisCenterClassifier(
 
     def _check_streaming(self, n_classes: int, params: dict[str, Any] | None) -> None:
         log_priors(self.priors, (1.0,) * n_classes)
-        if params is not None and self._fourth and params["shrinkage"] != self.shrinkage:
+        if params is None or not self._fourth:
+            return
+        moments = self._fitted.moments
+        if isinstance(moments, CrossMoments) and moments.quartic is None:
             raise ValueError(
-                "shrinkage='ledoit-wolf' needs sums that earlier calls did not keep "
-                f"(shrinkage={params['shrinkage']!r}): set it before the first batch."
+                "shrinkage='ledoit-wolf' needs sums that earlier calls did not keep: set it before "
+                "the first batch."
             )
 
     def _empty_moments(self, block: Block, n_classes: int) -> ClassMoments:

@@ -7,7 +7,7 @@ import warnings
 
 from gpucenters import DeviceUnavailableError
 
-from . import fit, gpu, scaling, stream
+from . import fit, gpu, mahalanobis, scaling, stream
 from .shapes import SHAPES
 
 
@@ -29,14 +29,21 @@ def main() -> None:
     device.add_argument("--no-cpu", dest="cpu", action="store_false", help="leave the CPU out")
     device.add_argument("--repeat", type=int, default=7, help="rounds, alternating")
     device.add_argument("--json", help="write the figures to this file")
-    for parser_ in (one, slope, batch):
+    full = commands.add_parser("mahalanobis", help="a full covariance, beside LDA")
+    for parser_ in (one, slope, batch, full):
         parser_.add_argument("--device", default="cpu", help="cpu, cuda, cuda:N or auto")
         parser_.add_argument("--repeat", type=int, default=5, help="rounds, alternating")
         parser_.add_argument("--json", help="write the figures to this file")
     options = parser.parse_args()
     # (Rows of k = 1 on text, where no column may have a positive l1 gain.)
     warnings.filterwarnings("ignore", message=".*have a positive gain")
-    benches = {"fit": fit, "gpu": gpu, "scaling": scaling, "stream": stream}
+    benches = {
+        "fit": fit,
+        "gpu": gpu,
+        "mahalanobis": mahalanobis,
+        "scaling": scaling,
+        "stream": stream,
+    }
     try:
         benches[options.bench].run(options)
     except DeviceUnavailableError as error:

@@ -7,7 +7,7 @@ which they are provably best, for every k at once, in about the time it takes to
 from importlib.metadata import PackageNotFoundError, version
 
 from .arrays.devices import DeviceUnavailableError, devices
-from .estimators import L1CenterClassifier, L2CenterClassifier
+from .estimators import L1CenterClassifier, L2CenterClassifier, MahalanobisCenterClassifier
 
 try:
     __version__ = version("gpucenters")
@@ -18,6 +18,7 @@ __all__ = [
     "DeviceUnavailableError",
     "L1CenterClassifier",
     "L2CenterClassifier",
+    "MahalanobisCenterClassifier",
     "__version__",
     "devices",
 ]

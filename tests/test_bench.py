@@ -87,3 +87,21 @@ def test_the_shapes_are_as_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shapes.normal(3, 4).dtype == np.float32
     for kind, values in (("int", {0, 1}), ("str", {"neg", "pos"}), ("object", {"neg", "pos"})):
         assert set(shapes.labels(100, kind).tolist()) == values
+
+
+def test_a_full_covariance_beside_its_peers(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, tmp_path: Path
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    from bench import mahalanobis, shapes
+
+    small = {
+        "dense": lambda: shapes.normal(60, 4),
+        "text": lambda: shapes.zipf_text(60, 9, 3, 1.0),
+    }
+    monkeypatch.setattr(mahalanobis, "SHAPES", small)
+    path = tmp_path / "figures.json"
+    mahalanobis.run(argparse.Namespace(device="cpu", repeat=1, json=str(path)))
+    assert "LinearDiscriminantAnalysis(lsqr)" in capsys.readouterr().out
+    found = json.loads(path.read_text())["shapes"]
+    assert all(row["median"] > 0 for rows in found.values() for row in rows.values())

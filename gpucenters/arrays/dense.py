@@ -11,7 +11,7 @@ import numpy as np
 
 from . import errors
 from .devices import Place, place_of
-from .grid import chunk_size, dense_grid, ranges
+from .grid import chunk_size, dense_grid, ranges, strip_ranges
 from .groups import Groups
 from .namespace import array_namespace, is_cupy, to_numpy
 from .ordering import SortedColumns, sort_columns
@@ -80,15 +80,24 @@ class DenseBlock:
         n, m = self.shape
         rows, width = dense_grid(n, m, self._chunk_size)
         columns = [slice(*cut) for cut in ranges(m, width)]
-        for start, stop in ranges(n, rows):
-            parts = []
-            for c, members in groups.by_class(start, stop):
-                s, weight = None, float(len(members))
-                if groups.weights is not None:
-                    w = groups.weights[start:stop][members]
-                    s, weight = self.place.asarray(w)[:, None], float(w.sum())
-                parts.append((c, self.place.asarray(members), s, weight))
-            yield RowChunk(self, (start, stop), columns, parts)
+        for cut in ranges(n, rows):
+            yield self._row_chunk(groups, cut, columns)
+
+    def full_rows(self, groups: Groups) -> Iterator[RowChunk]:
+        """Strips of rows, each one chunk in its full width: see `strip_ranges`."""
+        n, m = self.shape
+        for cut in strip_ranges(n, m, self.place):
+            yield self._row_chunk(groups, cut, [slice(0, m)])
+
+    def _row_chunk(self, groups: Groups, rows: tuple[int, int], columns: list[slice]) -> RowChunk:
+        parts = []
+        for c, members in groups.by_class(*rows):
+            s, weight = None, float(len(members))
+            if groups.weights is not None:
+                w = groups.weights[rows[0] : rows[1]][members]
+                s, weight = self.place.asarray(w)[:, None], float(w.sum())
+            parts.append((c, self.place.asarray(members), s, weight))
+        return RowChunk(self, rows, columns, parts)
 
     def loss_at_zero(self, groups: Groups) -> Array:
         """Zeros, (m,): every column of a dense block is sorted, and has its loss from there."""

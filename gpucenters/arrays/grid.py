@@ -23,6 +23,7 @@ _UPLOAD = 2**23  # of which a part is on its way up while the part before is wor
 _ROWS = 2048  # rows of a dense CPU chunk at most,
 _FEW_ROWS = 64  # and at least: enough to make merging K rows of moments cheap
 _STRIP = 2**23  # elements in a strip of rows
+_CPU_STRIP = 2**21  # the same where it is copied in its full width
 
 
 def chunk_size(place: Place, *, uploaded: bool = False) -> int:
@@ -44,6 +45,13 @@ def dense_grid(n: int, m: int, size: int) -> tuple[int, int]:
     strip = min(_ROWS, max(_FEW_ROWS, _STRIP // m)) * max(1, size // _CPU_CHUNK)
     rows = min(n, strip)
     return rows, max(1, min(m, size // rows))
+
+
+def strip_ranges(n: int, m: int, place: Place) -> list[tuple[int, int]]:
+    """(start, stop) of strips of rows that are worked on in their full width."""
+    # Adding a strip's products to an m x m matrix should be cheap against making them.
+    few, size = (2048, _CUDA_CHUNK) if is_cupy(place.xp) else (512, _CPU_STRIP)
+    return list(ranges(n, max(few, size // m)))
 
 
 def entry_ranges(

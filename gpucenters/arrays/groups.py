@@ -77,6 +77,11 @@ class Groups:
         present = np.flatnonzero(np.diff(bounds))
         return [(int(c), order[bounds[c] : bounds[c + 1]]) for c in present]
 
+    def of_rows(self, start: int, stop: int) -> Groups:
+        """The groups of the rows start..stop alone."""
+        weights = None if self.weights is None else self.weights[start:stop]
+        return Groups(self.place, self.codes[start:stop], weights, self.n_classes)
+
     def positive_by_class(self) -> list[np.ndarray]:
         """The rows of positive weight of each class, ascending."""
         rows: list[np.ndarray] = [np.empty(0, dtype=np.intp)] * self.n_classes

@@ -12,9 +12,10 @@ import numpy as np
 
 from . import errors, family, host, sums
 from .compressed import Compressed
+from .dense import DenseBlock, RowChunk
 from .devices import place_of
 from .entries import Entries
-from .grid import chunk_size, row_ranges
+from .grid import chunk_size, row_ranges, strip_ranges
 from .groups import Groups
 from .namespace import array_namespace, sparse_module, to_numpy
 from .ordering import SortedColumns
@@ -103,6 +104,28 @@ class SparseBlock(Compressed):
         if isinstance(self.data, np.ndarray):
             return np.broadcast_to(np.ones(1), (self.nnz,))
         return place_of(self.data).zeros(self.nnz) + 1.0
+
+    def as_rows(self) -> SparseBlock:
+        """The same block in CSR, at ``place``."""
+        every = self.place.xp.arange(self.shape[1], dtype=self.place.xp.int64)
+        found = self.select(every, by_row=True)
+        return SparseBlock(
+            found.data, found.indices, found.indptr, found.shape, found.by_row, found.place
+        )
+
+    def full_rows(self, groups: Groups) -> Iterator[RowChunk]:
+        """Strips of rows made dense, one after the other, for models that need products."""
+        n, m = self.shape
+        xp, place = self.place.xp, self.place
+        matrix = self if self.by_row else self.as_rows()
+        for start, stop in strip_ranges(n, m, place):
+            strip = place.zeros((stop - start) * m)
+            for entries in matrix.row_entries(start, stop):
+                rows = xp.astype(entries.rows(), xp.int64, copy=False) - start
+                x = xp.astype(entries.values, xp.float64, copy=False)
+                strip[rows * m + entries.columns()] = x  # no place twice: duplicates are summed
+            dense = DenseBlock(xp.reshape(strip, (stop - start, m)), place)
+            yield from dense.full_rows(groups.of_rows(start, stop))
 
     def linear_scores(self, columns: Array, shift: Array, coef: Array) -> Array:
         """``(X[:, columns] - shift) @ coef``: shape (n, q), float64.

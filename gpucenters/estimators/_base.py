@@ -1,4 +1,4 @@
-"""What all center classifiers share: one class that is a classifier and a feature selector."""
+"""What all center classifiers share: fitting, the solution for each k, and predicting."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..arrays.convert import Block, as_block, put_columns, take_columns
-from ..arrays.devices import Place, place_of, resolve_place
+from ..arrays.convert import Block, as_block
+from ..arrays.devices import Place, resolve_place
 from ..arrays.groups import Groups, check_every_class, check_weights, group_rows
-from ..arrays.namespace import array_namespace, is_numpy, is_sparse, to_numpy
+from ..arrays.namespace import array_namespace, to_numpy
 from ..arrays.typing import Array
 from ..arrays.work import Work
 from ..solvers.centers import SparseCenters
@@ -51,7 +50,7 @@ class Fitted:
         return self.moments.copy() if self.shared else self.moments
 
 
-class CenterClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
+class CenterClassifier(ClassifierMixin, BaseEstimator):
     """Base of the separable models. A subclass solves (`_solve`) and scores (`_scores`)."""
 
     _fitted: Fitted
@@ -339,56 +338,6 @@ class CenterClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         if weights is not None and not weights.any():
             raise ValueError("all sample weights are zero: there is nothing to average.")
         return float(np.average(right, weights=weights))
-
-    # --- selecting -----------------------------------------------------------------------------
-
-    def _get_support_mask(self) -> np.ndarray:
-        self._ready()
-        mask = np.zeros(self.n_features_in_, dtype=np.bool_)
-        mask[self.support_] = True
-        return mask
-
-    def transform(self, X: Any) -> Any:
-        """The selected features of X, ascending.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array or sparse matrix of shape (n_samples, k)
-            In X's library, device, layout and type (or as `set_output` says).
-        """
-        self._ready()
-        if not is_sparse(X) and is_numpy(array_namespace(X)):
-            check_place(self, X, "transform")
-            return super().transform(X)
-        checked = check_X(self, X, reset=False)
-        check_place(self, checked, "transform")
-        with place_of(checked).current():
-            block = as_block(checked, place_of(checked), summed=False, checked=True)
-            block.check_finite(squares=False)
-            return take_columns(checked, place_of(checked).move(self._selection().support))
-
-    def inverse_transform(self, X: Any) -> Any:
-        """X with columns of zeros where `transform` left features out.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix} of shape (n_samples, k)
-
-        Returns
-        -------
-        array or sparse matrix of shape (n_samples, n_features)
-        """
-        self._ready()
-        if is_numpy(array_namespace(X)):
-            return super().inverse_transform(X)
-        if X.ndim != 2 or X.shape[1] != len(self.support_):
-            raise ValueError("X has a different shape than during fitting.")
-        with place_of(X).current():
-            return put_columns(X, self._selection().support, self.n_features_in_)
 
 
 def read_only(x: Array) -> Array:

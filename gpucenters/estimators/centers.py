@@ -20,9 +20,10 @@ from ..solvers.scores import l1_scores, l2_scores, linear_form, log_priors
 from ..solvers.selection import check_k
 from ._base import CenterClassifier, Fitted
 from ._moments import MomentClassifier
+from ._selector import FeatureSelector
 
 
-class L2CenterClassifier(MomentClassifier):
+class L2CenterClassifier(FeatureSelector, MomentClassifier):
     """Sparse l2 center classifier and feature selector.
 
     Nearest class mean, where the means may differ between classes in k features only: the k for
@@ -161,7 +162,7 @@ class L2CenterClassifier(MomentClassifier):
         return self._cached("linear", self._linear_form)[1]
 
 
-class L1CenterClassifier(CenterClassifier):
+class L1CenterClassifier(FeatureSelector, CenterClassifier):
     """Sparse l1 center classifier and feature selector.
 
     Nearest class median in l1 distance, where the medians may differ between classes in k features

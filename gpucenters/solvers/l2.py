@@ -38,7 +38,7 @@ class L2Centers(SparseCenters):
         xp = self.place.xp
         total = self.total if columns is None else xp.take(self.total, columns, axis=1)
         free = total / self.place.asarray(list(self.weight))[:, None]
-        return free, _tied(free)
+        return free, tied_mean(free)
 
     def to(self, place: Place) -> L2Centers:
         scale = None if self.scale is None else place.move(self.scale)
@@ -51,7 +51,7 @@ class L2Centers(SparseCenters):
         )
 
 
-def _tied(free: Array) -> Array:
+def tied_mean(free: Array) -> Array:
     """The mean of the class means, in the form that is exact where they are equal."""
     k = free.shape[0]
     excess = free[0, :] - free[0, :]
@@ -107,17 +107,29 @@ def solve_l2(moments: ClassMoments, scale: str | None = None) -> L2Centers:
 
 def _gain(total: Array, weight: list[float], place: Place) -> Array:
     """What freeing each feature saves, unscaled, from class sums."""
-    xp = place.xp
     if len(weight) == 2:
-        # Exact for integer data, where the difference of two rounded means is not.
-        # (Weights and sums are brought near one by powers of two: no product leaves float64.)
-        (w0, e0), (w1, e1) = (math.frexp(w) for w in weight)
-        s0, s1 = total[0, :] * math.ldexp(1.0, -e0), total[1, :] * math.ldexp(1.0, -e1)
-        delta = (w0 * s1 - w1 * s0) / (w0 * w1)
+        delta = _difference(total, weight)
         return 0.5 * (delta * delta)
+    away = deviations(total, weight, place)
+    return place.xp.sum(away * away, axis=0)
+
+
+def _difference(total: Array, weight: list[float]) -> Array:
+    """The second of two class means less the first one."""
+    # Exact for integer data, where the difference of two rounded means is not.
+    # (Weights and sums are brought near one by powers of two: no product leaves float64.)
+    (w0, e0), (w1, e1) = (math.frexp(w) for w in weight)
+    s0, s1 = total[0, :] * math.ldexp(1.0, -e0), total[1, :] * math.ldexp(1.0, -e1)
+    return (w0 * s1 - w1 * s0) / (w0 * w1)
+
+
+def deviations(total: Array, weight: list[float], place: Place) -> Array:
+    """The class means less their mean, (K, m), from class sums."""
+    if len(weight) == 2:
+        half = _difference(total, weight) / 2
+        return place.xp.stack([-half, half])
     free = total / place.asarray(weight)[:, None]
-    away = free - _tied(free)
-    return xp.sum(away * away, axis=0)
+    return free - tied_mean(free)
 
 
 def _check(gain: Array, loss: float) -> None:

@@ -22,7 +22,8 @@ from ..arrays.threads import run
 from ..arrays.typing import Array
 from ..arrays.work import Work
 
-_IN_PLACE = ("total", "square", "spread", "energy")  # arrays that blocks add to
+# Arrays that blocks add to.
+_IN_PLACE = ("total", "square", "spread", "energy", "cross", "cubic", "quartic")
 
 
 @dataclass

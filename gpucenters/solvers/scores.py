@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ..arrays.convert import Block
+from ..arrays.devices import Place
 from ..arrays.typing import Array
 from .centers import SparseCenters
 
@@ -27,18 +28,26 @@ def linear_form(
     xp = centers.place.xp
     free, tied = centers.at(support)
     scale = None if centers.scale is None else xp.take(centers.scale, support)
+    return tied, *slope_and_offset(free, tied, scale, log_prior, centers.place)
+
+
+def slope_and_offset(
+    free: Array, tied: Array, scale: Array | None, log_prior: list[float], place: Place
+) -> tuple[Array, Array]:
+    """(coef, offset) of `linear_form` from centers on the support."""
+    xp = place.xp
     away = free - tied
     if free.shape[0] == 2:
         # The midpoint of two centers is the tied one, so that only the priors are left over.
         slope = 2 * (free[1:, :] - free[:1, :])
-        constant = centers.place.asarray([2 * (log_prior[1] - log_prior[0])])
+        constant = place.asarray([2 * (log_prior[1] - log_prior[0])])
     else:
         slope = 2 * away
         square = away * away if scale is None else away * away / (scale * scale)
-        constant = 2 * centers.place.asarray(log_prior) - xp.sum(square, axis=1)
+        constant = 2 * place.asarray(log_prior) - xp.sum(square, axis=1)
     if scale is not None:
         slope = slope / (scale * scale)
-    return tied, xp.permute_dims(slope, (1, 0)), constant
+    return xp.permute_dims(slope, (1, 0)), constant
 
 
 def l2_scores(

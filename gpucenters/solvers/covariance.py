@@ -1,0 +1,200 @@
+"""The covariance of Mahalanobis centers: pooled, total or given, shrunk, and its inverse root."""
+
+from __future__ import annotations
+
+import numbers
+from dataclasses import dataclass
+from typing import Any
+
+from ..arrays.devices import Place
+from ..arrays.ops import array_namespace, to_float, to_numpy
+from ..arrays.products import gram
+from ..arrays.typing import Array
+from .cross_moments import CrossMoments
+
+_EPS = 2.0**-52
+_UNEVEN = 1e-10  # of the largest entry: what rounding may leave between S and its transpose
+
+
+def check_covariance(covariance: Any, shrinkage: Any) -> None:
+    """Raise a ValueError for parameters that are wrong whatever the data are."""
+    if isinstance(covariance, str) and covariance not in ("pooled", "total"):
+        raise ValueError(
+            f"covariance={covariance!r} is not valid: use 'pooled', 'total' or a matrix."
+        )
+    if covariance is None:
+        raise ValueError("covariance=None is not valid: use 'pooled', 'total' or a matrix.")
+    if isinstance(shrinkage, str):
+        if shrinkage != "ledoit-wolf":
+            raise ValueError(
+                f"shrinkage={shrinkage!r} is not valid: use None, a number in [0, 1] or "
+                "'ledoit-wolf'."
+            )
+        if not isinstance(covariance, str) or covariance != "pooled":
+            raise ValueError(
+                "shrinkage='ledoit-wolf' is estimated from the residuals within the classes: it "
+                "needs covariance='pooled'."
+            )
+    elif shrinkage is not None and (
+        isinstance(shrinkage, bool)
+        or not isinstance(shrinkage, numbers.Real)
+        or not 0 <= float(shrinkage) <= 1
+    ):
+        raise ValueError(
+            f"shrinkage={shrinkage!r} is not valid: use None, a number in [0, 1] or 'ledoit-wolf'."
+        )
+
+
+def given_covariance(covariance: Any, n_features: int, place: Place) -> Array:
+    """A covariance that the user gave, as float64 at ``place``; raises unless it is symmetric."""
+    xp = place.xp
+    try:
+        S = place.asarray(to_numpy(covariance).astype("float64"))
+    except (TypeError, ValueError) as error:
+        raise ValueError("covariance must be 'pooled', 'total' or a matrix of numbers.") from error
+    if S.shape != (n_features, n_features):
+        raise ValueError(
+            f"covariance has shape {tuple(S.shape)}, but X has {n_features} features: it must be "
+            f"{(n_features, n_features)}."
+        )
+    if not bool(xp.all(xp.isfinite(S))):
+        raise ValueError("covariance contains NaN or infinity.")
+    uneven = xp.abs(S - xp.matrix_transpose(S))
+    bad = xp.nonzero(uneven > _UNEVEN * xp.max(xp.abs(S)))
+    if bad[0].shape[0]:
+        i, j = int(bad[0][0]), int(bad[1][0])
+        raise ValueError(
+            f"covariance is not symmetric: entry ({i}, {j}) is {float(S[i, j])!r}, entry "
+            f"({j}, {i}) is {float(S[j, i])!r}."
+        )
+    return (S + xp.matrix_transpose(S)) / 2
+
+
+def covariance_matrix(
+    moments: CrossMoments, covariance: Any, shrinkage: float | str | None
+) -> tuple[Array, float]:
+    """The covariance S, (m, m), and how far it was shrunk to a multiple of the identity.
+
+    Parameters
+    ----------
+    moments : CrossMoments
+        With third and fourth moments for "ledoit-wolf".
+    covariance : {"pooled", "total"} or array of shape (m, m)
+        Within the classes with divisor sum W_c - K, over all samples with divisor sum W_c - 1, or
+        given.
+    shrinkage : float in [0, 1], "ledoit-wolf" or None
+        (1 - s) S + s tr(S) / m I. "ledoit-wolf" chooses s from the residuals within the classes,
+        and S is then divided by sum W_c, as in `sklearn.covariance.ledoit_wolf`.
+    """
+    place, xp = moments.place, moments.place.xp
+    m, whole = moments.shape[1], sum(moments.weight)
+    if isinstance(shrinkage, str):
+        S = moments.within() / whole
+        amount = _ledoit_wolf(moments, S)
+    else:
+        amount = 0.0 if shrinkage is None else float(shrinkage)
+        if not isinstance(covariance, str):
+            S = given_covariance(covariance, m, place)
+        else:
+            fewer = len(moments.weight) if covariance == "pooled" else 1
+            if whole - fewer <= 0:
+                raise ValueError(
+                    f"covariance={covariance!r} needs a weight of more than {fewer} in all: the "
+                    f"weights sum to {whole:g}."
+                )
+            S = moments.within()
+            if covariance == "total":
+                S = S + _between(moments)
+            S = S / (whole - fewer)
+    if amount:
+        target = amount * (xp.linalg.trace(S) / m)
+        S = (1 - amount) * S + target * xp.eye(m, dtype=xp.float64, device=place.device)
+    return S, amount
+
+
+def _between(moments: CrossMoments) -> Array:
+    """The scatter of the class means about the mean of all samples."""
+    place, xp = moments.place, moments.place.xp
+    w = place.asarray(moments.weight)[:, None]
+    means = moments.total / w
+    away = means - means[:1, :]
+    away = away - xp.sum(w * away, axis=0) / sum(moments.weight)
+    return gram(away * xp.sqrt(w), place)
+
+
+def _ledoit_wolf(moments: CrossMoments, S: Array) -> float:
+    """The amount of shrinkage of Ledoit & Wolf (2004), where the residuals have the covariance S.
+
+    Their estimate needs the residuals as ``sum |r|^4`` alone, which moments tell.
+    """
+    assert moments.quartic is not None
+    place, xp = moments.place, moments.place.xp
+    m, whole = moments.shape[1], sum(moments.weight)
+    if m == 1:
+        return 0.0
+    mu = xp.linalg.trace(S) / m
+    off = S - mu * xp.eye(m, dtype=xp.float64, device=place.device)
+    delta = to_float(xp.sum(off * off)) / m
+    noise = to_float(xp.sum(moments.quartic)) / whole - to_float(xp.sum(S * S))
+    beta = min(max(noise / (m * whole), 0.0), delta)
+    return beta / delta if beta else 0.0
+
+
+@dataclass(frozen=True)
+class Whitening:
+    """The symmetric inverse root of a covariance, and what it was made of.
+
+    Attributes
+    ----------
+    root : array of shape (m, m), float64
+        S^(-1/2), symmetric and positive definite. (Any other root turns the features, and so
+        selects others.)
+    values : array of shape (m,), float64
+        Eigenvalues of S, ascending.
+    vectors : array of shape (m, m), float64
+        Their eigenvectors, as columns.
+    """
+
+    root: Array
+    values: Array
+    vectors: Array
+
+
+def whitening(S: Array, place: Place, *, given: bool = False) -> Whitening:
+    """The symmetric inverse root of a covariance.
+
+    Parameters
+    ----------
+    S : array of shape (m, m), float64, symmetric
+    place : Place
+    given : bool
+        Whether the user gave it, for the words of the error.
+
+    Raises
+    ------
+    ValueError
+        Where the smallest eigenvalue is at most m eps times the largest: the error names the rank
+        and the remedy.
+    """
+    xp, m = array_namespace(S), S.shape[0]
+    values, vectors = xp.linalg.eigh(S)
+    largest, smallest = to_float(values[-1]), to_float(values[0])
+    least = m * _EPS * largest
+    if given and smallest < -max(least, 0.0):
+        raise ValueError(
+            f"covariance is not positive definite: its smallest eigenvalue is {smallest:g}."
+        )
+    if not smallest > least:
+        rank = int(xp.count_nonzero(values > max(least, 0.0)))
+        reason = (
+            ""
+            if given
+            else "Features are constant or depend on each other, or the samples are too few. "
+        )
+        raise ValueError(
+            f"the covariance of the {m} features is singular: its rank is {rank}. {reason}Use "
+            "shrinkage (a number in (0, 1], or 'ledoit-wolf'), or drop features."
+        )
+    # As the product of a matrix with its own transpose it is symmetric to the bit.
+    fourth_root = xp.matrix_transpose(vectors / xp.sqrt(xp.sqrt(values)))
+    return Whitening(gram(fourth_root, place), values, vectors)

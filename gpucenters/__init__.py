@@ -7,7 +7,12 @@ which they are provably best, for every k at once, in about the time it takes to
 from importlib.metadata import PackageNotFoundError, version
 
 from .arrays.devices import DeviceUnavailableError, devices
-from .estimators import L1CenterClassifier, L2CenterClassifier
+from .estimators import (
+    L1CenterClassifier,
+    L2CenterClassifier,
+    SparseBernoulliNB,
+    SparseMultinomialNB,
+)
 
 try:
     __version__ = version("gpucenters")
@@ -18,6 +23,8 @@ __all__ = [
     "DeviceUnavailableError",
     "L1CenterClassifier",
     "L2CenterClassifier",
+    "SparseBernoulliNB",
+    "SparseMultinomialNB",
     "__version__",
     "devices",
 ]

@@ -14,6 +14,7 @@ from .devices import Place
 from .entries import Entries
 from .grid import chunk_size, entry_ranges, row_ranges
 from .namespace import is_numpy, sparse_module, to_numpy
+from .reading import Reading
 from .threads import run
 from .typing import Array
 
@@ -34,6 +35,8 @@ class Compressed:
         True for CSR, False for CSC.
     place : Place
         Where the work is done.
+    reading : Reading or None
+        What the entries are read as; it must leave 0 as it is.
     """
 
     data: Array
@@ -42,6 +45,7 @@ class Compressed:
     shape: tuple[int, int]
     by_row: bool
     place: Place
+    reading: Reading | None = None
 
     @cached_property
     def host_indptr(self) -> np.ndarray:
@@ -78,6 +82,7 @@ class Compressed:
         # (A cut row begins before the run or ends behind it.)
         offsets[0], offsets[-1] = 0, right - left
         minor, values = move(self.indices[left:right]), move(self.data[left:right])
+        values = values if self.reading is None else self.reading(values)
         return Entries(self.place, minor, values, offsets, first, last, self.by_row)
 
     def touched_columns(self) -> Array | None:

@@ -142,7 +142,8 @@ def _master(
         if g[top] - least > _ENOUGH * abs(least) and top not in free:
             free.append(top)
         step = _newton(mass[free, :], g[free], w @ mass)
-        # As far as the shares stay positive, and as the value rises.
+        # As far as the shares stay positive, and as the value rises (a rise that is near rounding
+        # cannot be seen, but then Newton's step needs no such care).
         far, falling = 1.0, [i for i, d in enumerate(step) if d < 0]
         hit = None
         for i in falling:
@@ -153,7 +154,7 @@ def _master(
         while far > 1e-12:
             new = w.copy()
             new[free] = xp.maximum(w[free] + far * step, 0.0)
-            if value(new) >= now + 1e-4 * far * rise - 1e-15 * abs(now):
+            if value(new) >= now + 1e-4 * far * rise or rise <= 1e-9 * abs(now):
                 break
             far, hit = far / 2, None
         else:
@@ -182,4 +183,5 @@ def _newton(mass: Any, g: Any, b: Any) -> Any:
     system[:j, :j] = curvature + ridge * xp.eye(j)
     system[:j, j] = system[j, :j] = 1.0
     right = xp.concat([g - xp.mean(g), xp.zeros(1)])
-    return xp.linalg.solve(system, right)[:j]
+    step = xp.linalg.solve(system, right)[:j]
+    return step / max(1.0, float(xp.max(xp.abs(step))))  # no share changes by more than 1

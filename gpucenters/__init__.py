@@ -12,6 +12,8 @@ from .estimators import (
     L2CenterClassifier,
     SparseBernoulliNB,
     SparseMultinomialNB,
+    odds_ratio,
+    thresholded_multinomial,
 )
 
 try:
@@ -27,4 +29,6 @@ __all__ = [
     "SparseMultinomialNB",
     "__version__",
     "devices",
+    "odds_ratio",
+    "thresholded_multinomial",
 ]

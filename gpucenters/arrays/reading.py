@@ -81,6 +81,4 @@ def _only(x: Array, good: Array, xp: Namespace) -> Array:
 
 def refuse(reading: Reading, value: Any, feature: int, row: int) -> None:
     """Raise the ValueError for one value that a model does not take."""
-    raise ValueError(
-        f"{reading.why_not(float(value))} in feature {feature} (first in row {row})."
-    )
+    raise ValueError(f"{reading.why_not(float(value))} in feature {feature} (first in row {row}).")

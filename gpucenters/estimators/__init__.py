@@ -1,6 +1,14 @@
 """The scikit-learn face: parameters, validation, fitted attributes."""
 
+from .baselines import odds_ratio, thresholded_multinomial
 from .centers import L1CenterClassifier, L2CenterClassifier
 from .naive_bayes import SparseBernoulliNB, SparseMultinomialNB
 
-__all__ = ["L1CenterClassifier", "L2CenterClassifier", "SparseBernoulliNB", "SparseMultinomialNB"]
+__all__ = [
+    "L1CenterClassifier",
+    "L2CenterClassifier",
+    "SparseBernoulliNB",
+    "SparseMultinomialNB",
+    "odds_ratio",
+    "thresholded_multinomial",
+]

@@ -106,6 +106,7 @@ class CenterClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
                 check_every_class(groups, classes)
                 work = Work.of(self.memory_budget, place, self.verbose)
                 fitted = self._solve(block, groups, work)
+                assert fitted.centers is not None
                 fitted.selection = fitted.centers.select(self.k)
         self.classes_, self._fitted = classes, fitted
         if self.verbose:
@@ -189,9 +190,7 @@ class CenterClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
     @property
     def scores_(self) -> Array:
         """The gain of each feature; float64 of shape (n_features,), on the model's device."""
-        return self._cached(
-            "scores", lambda: read_only(self._centers().scores(self._selection()))
-        )
+        return self._cached("scores", lambda: read_only(self._centers().scores(self._selection())))
 
     @property
     def scale_(self) -> Array | None:

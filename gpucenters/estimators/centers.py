@@ -136,7 +136,9 @@ class L2CenterClassifier(LinearDecision, MomentClassifier):
         return log_priors(self._ready().params["priors"], self._centers().weight)
 
     def _narrow_form(self) -> tuple[Array, Array, Array]:
-        return linear_form(self._centers(), self._selection().support, self._log_priors())
+        centers = self._centers()
+        assert isinstance(centers, SparseCenters)
+        return linear_form(centers, self._selection().support, self._log_priors())
 
 
 class L1CenterClassifier(CenterClassifier):
@@ -225,4 +227,6 @@ class L1CenterClassifier(CenterClassifier):
         return Fitted(block.place, solve_l1(block, groups, work, self.scale), {"k": self.k})
 
     def _scores(self, block: Block) -> Array:
-        return l1_scores(block, self._centers(), self._selection().support)
+        centers = self._centers()
+        assert isinstance(centers, SparseCenters)
+        return l1_scores(block, centers, self._selection().support)

@@ -63,7 +63,7 @@ class ClassSums:
         self._count(groups)
         return self
 
-    def add_batch(self, block: Block, groups: Groups, work: Work) -> Self:
+    def add_batch(self, block: Block, groups: Groups, work: Work) -> ClassSums:
         """Add a block in place, all of it or nothing; returns the sums to go on with."""
         block.check_finite(self.squares)
         columns = self.touched(block)

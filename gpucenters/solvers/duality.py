@@ -11,8 +11,8 @@ is convex in p, and each D gives a cut: for every p the sum over D is
 For two classes p is one number. Simplicial decomposition (von Hohenbalken 1977), whose dual is the
 method of cutting planes (Kelley 1960), with cuts that are curved as the function is: take the k
 largest at p, add their cut, and go to the least point of the largest of all cuts. Where one cut is
-enough, that point is its minimiser B / sum(B): a Newton-like step to where the set would be at rest.
-It ends at a p whose own k largest form no new cut, in a kink where up to K cuts meet.
+enough, that point is its minimiser B / sum(B): a Newton-like step to where the set is at rest. It
+ends at a p whose own k largest form no new cut, in a kink where up to K cuts meet.
 """
 
 from __future__ import annotations
@@ -79,7 +79,9 @@ def solve_dual(f: Array, k: int, p: list[float]) -> DualPoint:
         Where to start.
     """
     xp = array_namespace(f)
-    origin, cuts, shares = p, [], []
+    origin = p
+    cuts: list[Cut] = []
+    shares: list[float] = []
     best: tuple[float, list[float], Array] = (math.inf, p, None)
     for _ in range(_STEPS):
         h = divergence(f, p)
@@ -95,7 +97,10 @@ def solve_dual(f: Array, k: int, p: list[float]) -> DualPoint:
         if cuts and (known or best[0] - lower <= _ENOUGH * best[0]):
             break
         cuts, shares = _master([*cuts, cut], [*shares, 0.0 if cuts else 1.0], origin)
-        b = [math.fsum(w * c.mass[j] for w, c in zip(shares, cuts, strict=True)) for j in range(len(p))]
+        b = [
+            math.fsum(w * c.mass[j] for w, c in zip(shares, cuts, strict=True))
+            for j in range(len(p))
+        ]
         p = [x / math.fsum(b) for x in b]
     value, p, support = best
     return DualPoint(p, value, [support, *(c.support for c in cuts)])

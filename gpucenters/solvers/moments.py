@@ -22,6 +22,7 @@ from ..arrays.typing import Array
 from ..arrays.work import Work
 from .class_sums import ClassSums
 
+
 @dataclass
 class ClassMoments(ClassSums):
     """What l2 centers need to know of the data: class sums, and second moments in some form."""

@@ -1,4 +1,4 @@
-"""Sparse multinomial naive Bayes: Theorems 2 and 3 of Askari, d'Aspremont & El Ghaoui, for any K."""
+"""Sparse multinomial naive Bayes: Theorems 2 and 3 of Askari, d'Aspremont & El Ghaoui."""
 
 from __future__ import annotations
 
@@ -111,9 +111,7 @@ class MultinomialCenters(Centers):
         gap = max(bound - found.value, 0.0)
         return MultinomialSelection(support, gain, tuple(p), found.value, gap)
 
-    def _search(
-        self, k: int, p: list[float]
-    ) -> tuple[Array, list[float], float, Primal]:
+    def _search(self, k: int, p: list[float]) -> tuple[Array, list[float], float, Primal]:
         """(candidates, p, bound, best support among the candidates)."""
         screen = Screen(self.total, self.alpha, self.place)
         columns = screen.first(k, p)

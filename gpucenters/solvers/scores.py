@@ -88,9 +88,7 @@ def given_priors(priors: object, k: int, name: str) -> list[float]:
     try:
         values = [float(p) for p in priors]  # type: ignore[attr-defined]
     except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{name}={priors!r} is not valid: use {_ACCEPTED[name]}."
-        ) from error
+        raise ValueError(f"{name}={priors!r} is not valid: use {_ACCEPTED[name]}.") from error
     if len(values) != k:
         raise ValueError(f"{name} has {len(values)} entries, but there are {k} classes.")
     if not all(0 < p <= 1 for p in values) or abs(sum(values) - 1) > 1e-8:

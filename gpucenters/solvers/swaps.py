@@ -63,8 +63,7 @@ def primal(f: Array, support: Array) -> Primal:
     """The value of a support: an array of candidates' numbers, ascending."""
     xp = array_namespace(f)
     mass = xp.sum(xp.take(f, support, axis=1), axis=1)
-    b = [float(x) for x in to_numpy(mass)]
-    p = [x / sum(b) for x in b]
+    p = _shares(mass)
     h = divergence(f, p)
     return Primal(support, p, to_float(xp.sum(xp.take(h, support))), h, mass)
 
@@ -93,14 +92,9 @@ def best_support(f: Array, supports: list[Array], h: Array, bound: float) -> Pri
     assert best is not None
     for support in supports:
         best = _between(f, best, support).over(best)
-    for _ in range(_ROUNDS):
-        if bound - best.value <= _EQUAL * bound:
-            break
-        swapped = _swap(f, best, h)
-        if swapped is None or swapped.value <= best.value + _EQUAL * abs(best.value):
-            break
-        best = swapped
-    return best
+    if bound - best.value <= _EQUAL * bound or best.support.shape[0] == f.shape[1]:
+        return best
+    return _swapped(f, best, h).over(best)
 
 
 def _between(f: Array, one: Primal, other: Array) -> Primal:
@@ -118,40 +112,55 @@ def _between(f: Array, one: Primal, other: Array) -> Primal:
     leave = xp.flip(leave)
     steps = xp.take(one.h, enter) - xp.take(one.h, leave)
     moved = xp.take(f, enter, axis=1) - xp.take(f, leave, axis=1)
-    change = xp.cumulative_sum(steps) - _drop(one, xp.cumulative_sum(moved, axis=1))
+    change = xp.cumulative_sum(steps) - _drop(one.mass, one.p, xp.cumulative_sum(moved, axis=1))
     count = int(xp.argmax(ranking_key(change - xp.min(change)))) + 1
     kept = xp.nonzero(member & ~_members(leave[:count], f.shape[1]))[0]
     return primal(f, xp.sort(xp.concat([kept, enter[:count]])))
 
 
-def _drop(at: Primal, moved: Array) -> Array:
-    """What the value falls short of the sum at ``at.p``, for changes of mass of shape (K, j)."""
+def _drop(mass: Array, p: list[float], moved: Array) -> Array:
+    """What the value falls short of the sum at ``p``, for changes of mass of shape (K, j)."""
     xp = array_namespace(moved)
-    mass = xp.permute_dims(at.mass[:, None] + moved, (1, 0))
+    mass = xp.permute_dims(mass[:, None] + moved, (1, 0))
     total = xp.sum(mass, axis=1)
-    return total * entropy_distance(mass / total[:, None], at.p)
+    return total * entropy_distance(mass / total[:, None], p)
 
 
-def _swap(f: Array, at: Primal, h: Array) -> Primal | None:
-    """The support after the best swap of one feature inside the edge for one outside."""
-    xp = array_namespace(f)
+def _swapped(f: Array, at: Primal, h: Array) -> Primal:
+    """The support after swaps of one feature inside the edge for one outside, while they help."""
+    xp, k = array_namespace(f), f.shape[0]
     member = _members(at.support, f.shape[1])
     inside, outside = xp.nonzero(member)[0], xp.nonzero(~member)[0]
-    if outside.shape[0] == 0:
-        return None
     key = ranking_key(h)
     weak = top_k(-xp.take(key, inside), min(_EDGE, int(inside.shape[0])))
     strong = top_k(xp.take(key, outside), min(_EDGE, int(outside.shape[0])))
-    # (Of pairs that are alike, the first: the last feature leaves, and the first enters.)
-    leave, enter = xp.flip(xp.take(inside, weak)), xp.take(outside, strong)
-    i, j = int(leave.shape[0]), int(enter.shape[0])
-    steps = xp.take(at.h, enter)[None, :] - xp.take(at.h, leave)[:, None]
-    moved = xp.take(f, enter, axis=1)[:, None, :] - xp.take(f, leave, axis=1)[:, :, None]
-    change = xp.reshape(steps, (-1,)) - _drop(at, xp.reshape(moved, (f.shape[0], i * j)))
-    pair = int(xp.argmax(ranking_key(change - xp.min(change))))
-    out, into = leave[pair // j], enter[pair % j]
-    kept = at.support[at.support != out]
-    return primal(f, xp.sort(xp.concat([kept, xp.reshape(into, (1,))])))
+    # Swaps are told by the few features at the edge and the mass of the rest.
+    edge = xp.sort(xp.concat([xp.take(inside, weak), xp.take(outside, strong)]))
+    f_edge, chosen, mass = xp.take(f, edge, axis=1), xp.take(member, edge), at.mass
+    for _ in range(_ROUNDS):
+        p = _shares(mass)
+        h = divergence(f_edge, p)
+        # (Of pairs that are alike, the first: the last feature leaves, and the first enters.)
+        leave, enter = xp.flip(xp.nonzero(chosen)[0]), xp.nonzero(~chosen)[0]
+        moved = (
+            xp.take(f_edge, enter, axis=1)[:, None, :] - xp.take(f_edge, leave, axis=1)[:, :, None]
+        )
+        steps = xp.take(h, enter)[None, :] - xp.take(h, leave)[:, None]
+        moved = xp.reshape(moved, (k, -1))
+        change = xp.reshape(steps, (-1,)) - _drop(mass, p, moved)
+        best = int(xp.argmax(ranking_key(change - xp.min(change))))
+        if to_float(change[best]) <= _EQUAL * at.value:
+            break
+        width = int(enter.shape[0])
+        chosen[leave[best // width]], chosen[enter[best % width]] = False, True
+        mass = mass + moved[:, best]
+    member[edge] = chosen
+    return primal(f, xp.nonzero(member)[0])
+
+
+def _shares(mass: Array) -> list[float]:
+    b = [float(x) for x in to_numpy(mass)]
+    return [x / sum(b) for x in b]
 
 
 def _members(support: Array, size: int) -> Array:

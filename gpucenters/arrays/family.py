@@ -47,6 +47,13 @@ def top_k(key: Array, k: int, xp: Namespace) -> Array:
     return xp.sort(xp.concat([above, equal]), stable=False)
 
 
+def members(index: Array, size: int, xp: Namespace) -> Array:
+    """A mask of shape (size,): True at ``index``."""
+    mask = xp.zeros(size, dtype=xp.bool)
+    mask[index] = True
+    return mask
+
+
 def spread(per_row: Array, offsets: Array, count: int, xp: Namespace) -> Array:
     """Each row's value once for each entry of the row.
 

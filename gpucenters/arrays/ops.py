@@ -7,7 +7,15 @@ from .devices import place_of
 from .namespace import array_namespace, in_family, to_float, to_numpy
 from .typing import Array
 
-__all__ = ["array_namespace", "not_negative", "place_of", "to_float", "to_numpy", "top_k"]
+__all__ = [
+    "array_namespace",
+    "members",
+    "not_negative",
+    "place_of",
+    "to_float",
+    "to_numpy",
+    "top_k",
+]
 
 
 def top_k(key: Array, k: int) -> Array:
@@ -24,6 +32,12 @@ def top_k(key: Array, k: int) -> Array:
     """
     xp = array_namespace(key)
     return (family if in_family(xp) else generic).top_k(key, k, xp)
+
+
+def members(index: Array, size: int) -> Array:
+    """A mask of shape (size,): True at ``index``, which holds different numbers 0..size-1."""
+    xp = array_namespace(index)
+    return (family if in_family(xp) else generic).members(index, size, xp)
 
 
 def not_negative(x: Array) -> Array:

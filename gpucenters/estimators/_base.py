@@ -94,7 +94,7 @@ class CenterClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         self._check_parameters()
         with keeping_on_error(self, "n_features_in_", "feature_names_in_"):
             checked = check_X(self, X, reset=True)
-            classes, codes = encode(host_labels(y, self, checked.shape[0]))
+            classes, codes = encode(host_labels(y, type(self).__name__, checked.shape[0]))
             if len(classes) < 2:
                 raise ValueError(
                     f"{type(self).__name__} needs samples of at least two classes; y holds "
@@ -341,7 +341,7 @@ class CenterClassifier(ClassifierMixin, SelectorMixin, BaseEstimator):
         """
         codes, _ = self._predict_codes(X, "score")
         predicted = self.classes_[to_numpy(codes)]
-        right = np.asarray(predicted == host_labels(y, self, len(predicted)))
+        right = np.asarray(predicted == host_labels(y, type(self).__name__, len(predicted)))
         weights = check_weights(sample_weight, len(right))
         if weights is not None and not weights.any():
             raise ValueError("all sample weights are zero: there is nothing to average.")

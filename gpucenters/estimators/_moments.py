@@ -68,7 +68,7 @@ class MomentClassifier(CenterClassifier):
         kept = ("n_features_in_", "feature_names_in_") if first else ()
         with keeping_on_error(self, *kept):
             checked = check_X(self, X, reset=first)
-            codes = encode_against(host_labels(y, self, checked.shape[0]), known)
+            codes = encode_against(host_labels(y, type(self).__name__, checked.shape[0]), known)
             if not first:
                 check_place(self, checked, "partial_fit")
             place = work_place(self, checked) if first else self._fitted.place

@@ -13,11 +13,11 @@ from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
 
 
-def host_labels(y: Any, reader: Any, n_samples: int) -> np.ndarray:
-    """Y as a NumPy array of one dimension and ``n_samples`` entries; ``reader`` is named in errors."""
+def host_labels(y: Any, reader: str, n_samples: int) -> np.ndarray:
+    """Y as a NumPy array of one dimension and ``n_samples`` entries. (``reader`` needs it.)"""
     if y is None:
         raise ValueError(
-            f"{reader if isinstance(reader, str) else type(reader).__name__} requires y to be passed, but the target y is None."
+            f"{reader} requires y to be passed, but the target y is None."
         )
     if hasattr(y, "to_numpy") or (not hasattr(y, "__array_namespace__") and not hasattr(y, "get")):
         y = column_or_1d(y, warn=True)

@@ -11,7 +11,7 @@ from ..arrays.dense import DenseBlock
 from ..arrays.devices import Place, resolve_place
 from ..arrays.grid import chunk_size, ranges
 from ..arrays.groups import check_every_class, group_rows
-from ..arrays.ops import array_namespace, not_negative, to_float
+from ..arrays.ops import array_namespace, members, not_negative, to_float
 from ..arrays.reading import Binarized
 from ..arrays.threads import run
 from ..arrays.typing import Array
@@ -57,9 +57,7 @@ class BernoulliCenters(SparseCenters):
         f, rest = xp.sum(with_it, axis=0), xp.sum(without, axis=0)
         tied = xp.log(f / (f + rest))
         free = xp.log(with_it / (with_it + without))
-        chosen = self.place.zeros(f.shape[0], xp.bool)
-        chosen[support] = True
-        return xp.where(chosen, free, tied)
+        return xp.where(members(support, f.shape[0]), free, tied)
 
     def to(self, place: Place) -> BernoulliCenters:
         return replace(self, place=place, gain=place.move(self.gain), total=place.move(self.total))

@@ -11,7 +11,7 @@ from ..arrays.convert import as_block
 from ..arrays.devices import Place, resolve_place
 from ..arrays.grid import chunk_size, ranges
 from ..arrays.groups import check_every_class, group_rows
-from ..arrays.ops import to_float, to_numpy
+from ..arrays.ops import members, to_float, to_numpy
 from ..arrays.reading import NotNegative
 from ..arrays.threads import run
 from ..arrays.typing import Array
@@ -172,11 +172,11 @@ class MultinomialCenters(Centers):
 
     def log_theta(self, support: Array) -> Array:
         """Log shares of all features, free on the support and tied elsewhere: (K, m)."""
-        xp = self.place.xp
-        tied = xp.log((xp.sum(self.total, axis=0) + len(self.mass) * self.alpha) / sum(self.mass))
-        log_theta = xp.zeros_like(self.total) + tied
-        log_theta[:, support] = xp.log(self.at(support)[0])
-        return log_theta
+        xp, f = self.place.xp, self.total + self.alpha
+        mass = xp.sum(self._smoothed(support), axis=1)
+        free = xp.log(f * (xp.sum(mass) / mass)[:, None] / sum(self.mass))
+        tied = xp.log(xp.sum(f, axis=0) / sum(self.mass))
+        return xp.where(members(support, f.shape[1]), free, tied)
 
     def to(self, place: Place) -> MultinomialCenters:
         return replace(self, place=place, total=place.move(self.total))

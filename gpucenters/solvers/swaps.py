@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..arrays.ops import array_namespace, place_of, to_float, to_numpy, top_k
+from ..arrays.ops import array_namespace, members, to_float, to_numpy, top_k
 from ..arrays.typing import Array
 from .divergence import divergence, entropy_distance
 from .selection import ranking_key
@@ -104,8 +104,8 @@ def _between(f: Array, one: Primal, other: Array) -> Primal:
     another.
     """
     xp = array_namespace(f)
-    member = _members(one.support, f.shape[1])
-    wanted = _members(other, f.shape[1])
+    member = members(one.support, f.shape[1])
+    wanted = members(other, f.shape[1])
     leave, enter = xp.nonzero(member & ~wanted)[0], xp.nonzero(wanted & ~member)[0]
     if leave.shape[0] == 0:
         return one
@@ -114,7 +114,7 @@ def _between(f: Array, one: Primal, other: Array) -> Primal:
     moved = xp.take(f, enter, axis=1) - xp.take(f, leave, axis=1)
     change = xp.cumulative_sum(steps) - _drop(one.mass, one.p, xp.cumulative_sum(moved, axis=1))
     count = int(xp.argmax(ranking_key(change - xp.min(change)))) + 1
-    kept = xp.nonzero(member & ~_members(leave[:count], f.shape[1]))[0]
+    kept = xp.nonzero(member & ~members(leave[:count], f.shape[1]))[0]
     return primal(f, xp.sort(xp.concat([kept, enter[:count]])))
 
 
@@ -129,7 +129,7 @@ def _drop(mass: Array, p: list[float], moved: Array) -> Array:
 def _swapped(f: Array, at: Primal, h: Array) -> Primal:
     """The support after swaps of one feature inside the edge for one outside, while they help."""
     xp, k = array_namespace(f), f.shape[0]
-    member = _members(at.support, f.shape[1])
+    member = members(at.support, f.shape[1])
     inside, outside = xp.nonzero(member)[0], xp.nonzero(~member)[0]
     key = ranking_key(h)
     weak = top_k(-xp.take(key, inside), min(_EDGE, int(inside.shape[0])))
@@ -152,20 +152,12 @@ def _swapped(f: Array, at: Primal, h: Array) -> Primal:
         if to_float(change[best]) <= _EQUAL * at.value:
             break
         width = int(enter.shape[0])
-        chosen[leave[best // width]], chosen[enter[best % width]] = False, True
+        chosen[int(leave[best // width])], chosen[int(enter[best % width])] = False, True
         mass = mass + moved[:, best]
-    member[edge] = chosen
-    return primal(f, xp.nonzero(member)[0])
+    rest = xp.nonzero(member & ~members(edge, f.shape[1]))[0]
+    return primal(f, xp.sort(xp.concat([rest, xp.take(edge, xp.nonzero(chosen)[0])])))
 
 
 def _shares(mass: Array) -> list[float]:
     b = [float(x) for x in to_numpy(mass)]
     return [x / sum(b) for x in b]
-
-
-def _members(support: Array, size: int) -> Array:
-    """A mask of the features of a support."""
-    place = place_of(support)
-    mask = place.zeros(size, place.xp.bool)
-    mask[support] = True
-    return mask

@@ -43,7 +43,7 @@ class Screen:
         xp, m = self.place.xp, self.total.shape[1]
         if m <= _FEW or 4 * k >= m:
             return self._every()
-        step = m // _SAMPLE
+        step = max(1, m // _SAMPLE)
         h = divergence(self.total[:, ::step] + self.alpha, p)
         size = int(h.shape[0])
         rank = min(size, 8 + math.ceil(2 * k * size / m))
@@ -61,11 +61,11 @@ class Screen:
         if columns.shape[0] == self.total.shape[1]:
             return columns, False
         h = divergence(f, p)
-        kth = to_float(xp.min(xp.take(h, top_k(h, k))))
-        near, h_near = self.above(p, _EDGE * kth)
+        kth = xp.min(xp.take(h, top_k(h, k)), keepdims=True)
+        near, h_near = self.above(p, _EDGE * to_float(kth[0]))
         known = xp.searchsorted(columns, near, side="right") > xp.searchsorted(columns, near)
         new = xp.nonzero(~known)[0]
-        missed = bool(xp.any(ranking_key(xp.take(h_near, new)) >= ranking_key(kth * xp.ones(1))))
+        missed = bool(xp.any(ranking_key(xp.take(h_near, new)) >= ranking_key(kth)))
         return xp.sort(xp.concat([columns, xp.take(near, new)])), missed
 
     def above(self, p: list[float], threshold: float) -> tuple[Array, Array]:

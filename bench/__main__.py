@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from . import fit, scaling, stream
+from . import duality, fit, scaling, stream
 from .shapes import SHAPES
 
 
@@ -21,12 +21,18 @@ def main() -> None:
     slope = commands.add_parser("scaling", help="time against rows and against width")
     slope.add_argument("--sizes", type=int, default=5)
     batch = commands.add_parser("stream", help="what one more batch costs, against width")
+    gap = commands.add_parser("duality", help="the bounds of sparse multinomial naive Bayes, by k")
+    gap.add_argument("--sizes", type=int, nargs="+", default=[30, 3000], help="numbers of features")
+    gap.add_argument("--seed", type=int, default=0)
+    gap.add_argument("--png", help="draw a picture into this file (needs matplotlib)")
+    gap.add_argument("--json", help="write the figures to this file")
     for parser_ in (one, slope, batch):
         parser_.add_argument("--device", default="cpu", help="cpu, cuda, cuda:N or auto")
         parser_.add_argument("--repeat", type=int, default=5, help="rounds, alternating")
         parser_.add_argument("--json", help="write the figures to this file")
     options = parser.parse_args()
-    {"fit": fit, "scaling": scaling, "stream": stream}[options.bench].run(options)
+    benches = {"fit": fit, "scaling": scaling, "stream": stream, "duality": duality}
+    benches[options.bench].run(options)
 
 
 if __name__ == "__main__":

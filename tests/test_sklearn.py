@@ -34,9 +34,15 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import estimator_checks_generator
 from sklearn.utils.fixes import parse_version
 
-from gpucenters import L1CenterClassifier, L2CenterClassifier
+from gpucenters import (
+    L1CenterClassifier,
+    L2CenterClassifier,
+    SparseBernoulliNB,
+    SparseMultinomialNB,
+)
 
 KINDS = [L2CenterClassifier, L1CenterClassifier]
+EVERY = [*KINDS, SparseBernoulliNB, SparseMultinomialNB]
 DATA = {"wine": load_wine, "digits": load_digits, "breast cancer": load_breast_cancer}
 TEXTS = [
     "a good film",
@@ -95,13 +101,19 @@ def _checks() -> list[Any]:
     """(model, check) pairs, but for those that need array libraries that are not installed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        pairs = [pair for kind in KINDS for pair in estimator_checks_generator(kind())]
+        pairs = [pair for kind in EVERY for pair in estimator_checks_generator(kind())]
     pairs = [(m, check) for m, check in pairs if all(map(find_spec, _libraries(check)))]
     skip = pytest.mark.skip(reason=NO_ARRAYS)
-    return [
-        pytest.param(*pair, marks=[] if CHECKS_ARRAYS or not _libraries(pair[1]) else skip)
-        for pair in pairs
-    ]
+    # (It draws values below zero, whatever the tags say.)
+    negative = pytest.mark.xfail(raises=ValueError, reason="the check hands in negative values")
+
+    def marks(model: Any, check: Any) -> list[Any]:
+        name = check.func.__name__
+        if name == "check_decision_proba_consistency" and isinstance(model, SparseMultinomialNB):
+            return [negative]
+        return [] if CHECKS_ARRAYS or not _libraries(check) else [skip]
+
+    return [pytest.param(*pair, marks=marks(*pair)) for pair in pairs]
 
 
 CHECKS = _checks()
@@ -120,7 +132,7 @@ def test_passes_scikit_learn_check(model: Any, check: Any) -> None:
 
 
 @pytest.mark.skipif(not CHECKS_ARRAYS, reason=NO_ARRAYS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVERY)
 def test_checks_of_the_array_api_are_not_skipped(kind: Any) -> None:
     ran = set()
     for model, check in (parameters.values for parameters in CHECKS):

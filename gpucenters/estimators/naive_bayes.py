@@ -344,6 +344,7 @@ class SparseMultinomialNB(_NaiveBayes):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True
+        tags.classifier_tags.poor_score = True  # on real numbers, as scikit-learn's own
         return tags
 
     def _read(self, block: Block) -> Block:

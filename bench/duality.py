@@ -62,7 +62,9 @@ def _print(m: int, curves: dict[str, list[float]]) -> None:
         gap = values[0] - values[1]
         print(f"{curves['k'][row]:>6}" + "".join(f"{v:12.6f}" for v in values) + f"{gap:12.2e}")
     gaps = np.subtract(curves["psi(k)"], curves["reached"])
-    print(f"mean gap {gaps.mean():.2e}, largest {gaps.max():.2e}; {np.mean(gaps == 0):.0%} are zero")
+    print(
+        f"mean gap {gaps.mean():.2e}, largest {gaps.max():.2e}; {np.mean(gaps == 0):.0%} are zero"
+    )
 
 
 def _draw(found: dict[int, dict[str, list[float]]], path: str) -> None:

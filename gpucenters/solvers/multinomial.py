@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -72,7 +73,10 @@ class MultinomialCenters(Centers):
     def mass(self) -> list[float]:
         """B_c of all features."""
         m = self.total.shape[1]
-        return [s + m * self.alpha for s in feature_sums(self.total, self.place)]
+        mass = [s + m * self.alpha for s in feature_sums(self.total, self.place)]
+        if not math.isfinite(sum(mass)):
+            raise ValueError("the values of X are too large: their sums overflow float64.")
+        return mass
 
     def _smoothed(self, columns: Array) -> Array:
         return self.place.xp.take(self.total, columns, axis=1) + self.alpha

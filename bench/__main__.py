@@ -7,7 +7,7 @@ import warnings
 
 from gpucenters import DeviceUnavailableError
 
-from . import fit, gpu, mahalanobis, scaling, stream
+from . import duality, fit, gpu, mahalanobis, scaling, stream
 from .shapes import SHAPES
 
 
@@ -24,6 +24,11 @@ def main() -> None:
     slope = commands.add_parser("scaling", help="time against rows and against width")
     slope.add_argument("--sizes", type=int, default=5)
     batch = commands.add_parser("stream", help="what one more batch costs, against width")
+    gap = commands.add_parser("duality", help="the bounds of sparse multinomial naive Bayes, by k")
+    gap.add_argument("--sizes", type=int, nargs="+", default=[30, 3000], help="numbers of features")
+    gap.add_argument("--seed", type=int, default=0)
+    gap.add_argument("--png", help="draw a picture into this file (needs matplotlib)")
+    gap.add_argument("--json", help="write the figures to this file")
     device = commands.add_parser("gpu", help="fits on a CUDA device beside its bare operations")
     device.add_argument("shapes", nargs="*", choices=[*gpu.GPU_SHAPES, "all"], default="all")
     device.add_argument("--no-cpu", dest="cpu", action="store_false", help="leave the CPU out")
@@ -38,6 +43,7 @@ def main() -> None:
     # (Rows of k = 1 on text, where no column may have a positive l1 gain.)
     warnings.filterwarnings("ignore", message=".*have a positive gain")
     benches = {
+        "duality": duality,
         "fit": fit,
         "gpu": gpu,
         "mahalanobis": mahalanobis,

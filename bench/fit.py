@@ -7,7 +7,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from gpucenters import L1CenterClassifier, L2CenterClassifier
+import numpy as np
+
+from gpucenters import (
+    L1CenterClassifier,
+    L2CenterClassifier,
+    SparseBernoulliNB,
+    SparseMultinomialNB,
+)
 
 from . import peers
 from .shapes import SHAPES, labels
@@ -41,13 +48,21 @@ def _bench(name: str, options: argparse.Namespace) -> dict[str, Any]:
         "l2 predict": lambda: l2.predict(X),
         "l1 predict, k=1": lambda: l1.predict(X),
     }
-    rows = ours | peers.bare_calls(X, y) | peers.peers(X, y, k) | peers.authors(X, y, k)
+    if hasattr(X, "nnz"):
+        ours |= {
+            f"multinomial fit, k={k}": lambda: SparseMultinomialNB(k=k, **device).fit(X, y),
+            f"bernoulli fit, k={k}": lambda: SparseBernoulliNB(k=k, **device).fit(X, y),
+        }
+    rival: list[Any] = []
+    rows = ours | peers.bare_calls(X, y) | peers.peers(X, y, k) | peers.authors(X, y, k, rival)
     rows = {r: w for r, w in rows.items() if not any(part in r for part in options.skip)}
     found = alternate(rows, options.repeat)
     for row in ours:
         if row in found:
             found[row].peak = peak_beyond(rows[row])
     _print(found)
+    if rival:
+        _compare(X, y, k, rival[0])
     if n * m > 5e8 and hasattr(X, "nnz"):
         print("(NearestCentroid makes dense n x m arrays in fit: too much memory for this shape.)")
     return {
@@ -56,13 +71,25 @@ def _bench(name: str, options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def _compare(X: Any, y: np.ndarray, k: int, rival: Any) -> None:
+    """Print whether our k features are as good as the authors', on the same class sums."""
+    model = SparseMultinomialNB(k=k, alpha=0.0).fit(X, y)
+    theirs = np.flatnonzero(rival.mask_)
+    values = peers.multinomial_values(X, y, [model.support_, theirs])
+    verdict = "at least as good as" if values[0] >= values[1] * (1 - 1e-12) else "WORSE than"
+    print(
+        f"multinomial, k={k}, no smoothing: the log-likelihood gained, {values[0]:.9g} (gap "
+        f"{model.gap_:.2g}), is {verdict} the authors', {values[1]:.9g}"
+    )
+
+
 def _print(found: dict[str, Timing]) -> None:
-    bases = [r for r in ("l2 fit", "l1 fit") if r in found]
+    bases = [r for r in found if r in ("l2 fit", "l1 fit") or r.startswith("multinomial fit")]
     print(
         f"{'':38}{'median s':>10}{'min s':>9}{'peak MB':>9}"
-        + "".join(f"{f'{b} / it':>14}" for b in bases)
+        + "".join(f"{f'{b.split(chr(44))[0]} / it':>21}" for b in bases)
     )
     for name, t in found.items():
         peak = "" if t.peak is None else f"{t.peak:.0f}"
-        ratios = "".join(f"{found[b].median / t.median:14.3f}" for b in bases)
+        ratios = "".join(f"{found[b].median / t.median:21.3f}" for b in bases)
         print(f"{name:38}{t.median:10.4f}{t.least:9.4f}{peak:>9}{ratios}  {t.note}")

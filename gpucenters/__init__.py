@@ -7,7 +7,15 @@ which they are provably best, for every k at once, in about the time it takes to
 from importlib.metadata import PackageNotFoundError, version
 
 from .arrays.devices import DeviceUnavailableError, devices
-from .estimators import L1CenterClassifier, L2CenterClassifier, MahalanobisCenterClassifier
+from .estimators import (
+    L1CenterClassifier,
+    L2CenterClassifier,
+    MahalanobisCenterClassifier,
+    SparseBernoulliNB,
+    SparseMultinomialNB,
+    odds_ratio,
+    thresholded_multinomial,
+)
 
 try:
     __version__ = version("gpucenters")
@@ -19,6 +27,10 @@ __all__ = [
     "L1CenterClassifier",
     "L2CenterClassifier",
     "MahalanobisCenterClassifier",
+    "SparseBernoulliNB",
+    "SparseMultinomialNB",
     "__version__",
     "devices",
+    "odds_ratio",
+    "thresholded_multinomial",
 ]

@@ -76,6 +76,22 @@ def test_the_bench_of_a_device_says_where_there_is_none() -> None:
     assert done.returncode == 1 and done.stderr.startswith("CUDA cannot be used: ")
 
 
+def test_duality_prints_bounds_that_hold(tmp_path: Path) -> None:
+    path = tmp_path / "figures.json"
+    printed = _bench("duality", "--sizes", "10", "200", "--json", str(path))
+    assert "200 features" in printed
+    for size, curves in json.loads(path.read_text()).items():
+        assert curves["k"][-1] == int(size)
+        upper, reached, sharp, loose = (
+            np.asarray(curves[name]) for name in ("psi(k)", "reached", "psi(k-1)", "psi(k-4)")
+        )
+        assert np.all(upper >= reached) and np.all(sharp >= loose)
+        assert np.all(reached[1:] >= sharp[1:] - 1e-12)
+        assert upper[-1] == reached[-1] == 1
+        gaps = upper - reached
+        assert gaps[len(gaps) // 2 :].max() < 0.01 < gaps.max()  # it closes
+
+
 def test_the_shapes_are_as_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
     from bench import shapes

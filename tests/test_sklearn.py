@@ -34,11 +34,18 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import estimator_checks_generator
 from sklearn.utils.fixes import parse_version
 
-from gpucenters import L1CenterClassifier, L2CenterClassifier, MahalanobisCenterClassifier
+from gpucenters import (
+    L1CenterClassifier,
+    L2CenterClassifier,
+    MahalanobisCenterClassifier,
+    SparseBernoulliNB,
+    SparseMultinomialNB,
+)
 
 KINDS = [L2CenterClassifier, L1CenterClassifier]
+EVERY = [*KINDS, SparseBernoulliNB, SparseMultinomialNB]
 # (Some checks have fewer samples than features: the covariance of those is singular.)
-CHECKED = [*(kind() for kind in KINDS), MahalanobisCenterClassifier(shrinkage=0.1)]
+CHECKED = [*(kind() for kind in EVERY), MahalanobisCenterClassifier(shrinkage=0.1)]
 DATA = {"wine": load_wine, "digits": load_digits, "breast cancer": load_breast_cancer}
 TEXTS = [
     "a good film",
@@ -100,10 +107,16 @@ def _checks() -> list[Any]:
         pairs = [pair for model in CHECKED for pair in estimator_checks_generator(model)]
     pairs = [(m, check) for m, check in pairs if all(map(find_spec, _libraries(check)))]
     skip = pytest.mark.skip(reason=NO_ARRAYS)
-    return [
-        pytest.param(*pair, marks=[] if CHECKS_ARRAYS or not _libraries(pair[1]) else skip)
-        for pair in pairs
-    ]
+    # (It draws values below zero, whatever the tags say.)
+    negative = pytest.mark.xfail(raises=ValueError, reason="the check hands in negative values")
+
+    def marks(model: Any, check: Any) -> list[Any]:
+        name = check.func.__name__
+        if name == "check_decision_proba_consistency" and isinstance(model, SparseMultinomialNB):
+            return [negative]
+        return [] if CHECKS_ARRAYS or not _libraries(check) else [skip]
+
+    return [pytest.param(*pair, marks=marks(*pair)) for pair in pairs]
 
 
 CHECKS = _checks()

@@ -14,6 +14,7 @@ from .devices import Place, place_of
 from .entries import Entries
 from .grid import chunk_size, entry_ranges, row_ranges
 from .namespace import is_cupy, is_numpy, sparse_module, to_numpy
+from .reading import Reading
 from .threads import run
 from .typing import Array
 from .uploads import Upload
@@ -36,6 +37,8 @@ class Compressed:
         True for CSR, False for CSC.
     place : Place
         Where the work is done.
+    reading : Reading or None
+        What the entries are read as; it must leave 0 as it is.
     """
 
     data: Array
@@ -44,6 +47,7 @@ class Compressed:
     shape: tuple[int, int]
     by_row: bool
     place: Place
+    reading: Reading | None = None
 
     @cached_property
     def host_indptr(self) -> np.ndarray:
@@ -95,7 +99,8 @@ class Compressed:
     def whole(self) -> Entries:
         """All entries of a matrix that is at ``place``, in one run."""
         major = self.shape[0 if self.by_row else 1]
-        return Entries(self.place, self.indices, self.data, self.indptr, 0, major, self.by_row)
+        values = self.data if self.reading is None else self.reading(self.data)
+        return Entries(self.place, self.indices, values, self.indptr, 0, major, self.by_row)
 
     def row_entries(self, first: int = 0, last: int | None = None) -> Iterator[Entries]:
         """The entries of rows (columns) first..last, cut between rows, a chunk or a row a time."""
@@ -115,6 +120,7 @@ class Compressed:
             minor, values, offsets = self._upload.send(minor, values, offsets)
         elif not self.resident:
             minor, values, offsets = (self.place.move(part) for part in (minor, values, offsets))
+        values = values if self.reading is None else self.reading(values)
         return Entries(self.place, minor, values, offsets, first, last, self.by_row)
 
     @cached_property

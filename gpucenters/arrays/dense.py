@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ from .grid import chunk_size, dense_grid, ranges, strip_ranges
 from .groups import Groups
 from .namespace import array_namespace, is_cupy, to_numpy
 from .ordering import SortedColumns, sort_columns
+from .reading import Reading, refuse
 from .threads import run
 from .typing import Array
 from .uploads import Upload
@@ -33,10 +34,13 @@ class DenseBlock:
         Never changed, never copied whole; chunks are widened and moved on their own.
     place : Place
         Where the work is done.
+    reading : Reading or None
+        What the values are read as.
     """
 
     array: Array
     place: Place
+    reading: Reading | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -58,7 +62,8 @@ class DenseBlock:
         xp = array_namespace(part)
         if not xp.isdtype(part.dtype, (xp.float32, xp.float64)):
             part = xp.astype(part, xp.float64)
-        return self.place.move(part)
+        part = self.place.move(part)
+        return part if self.reading is None else self.reading(part)
 
     @cached_property
     def _upload(self) -> Upload | None:
@@ -116,7 +121,7 @@ class DenseBlock:
             for left, right in work.progress(
                 ranges(m, width), -(-m // width), f"{-(-m // width)} passes over X"
             ):
-                strip = DenseBlock(np.array(self.array[:, left:right]), self.place)
+                strip = replace(self, array=np.array(self.array[:, left:right]))
                 yield strip._sorting_plan(groups, work, left)
             return
         yield self._sorting_plan(groups, work, 0)
@@ -191,15 +196,21 @@ class DenseBlock:
         return out
 
     def check_finite(self, squares: bool) -> None:
-        """Raise for the first value that is not finite, or whose square overflows."""
+        """Raise for the first value that is not finite, whose square overflows, or is refused."""
         n, m = self.shape
+        plain = replace(self, reading=None)
         rows, columns = dense_grid(n, m, self._chunk_size)
         for left, right in ranges(m, columns):
             for start, stop in ranges(n, rows):
-                chunk = self.chunk((start, stop), (left, right))
+                chunk = plain.chunk((start, stop), (left, right))
                 bad = errors.first_bad(chunk, squares, self.place.xp)
                 if bad is not None:
                     errors.raise_bad_value(float(chunk[bad]), left + bad[1], start + bad[0])
+                if self.reading is None:
+                    continue
+                bad = errors.first_bad(self.reading(chunk), False, self.place.xp)
+                if bad is not None:
+                    refuse(self.reading, chunk[bad], left + bad[1], start + bad[0])
 
 
 @dataclass(frozen=True)

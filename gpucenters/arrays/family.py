@@ -84,6 +84,13 @@ def _where(holds: Callable[[np.ndarray], np.ndarray], key: np.ndarray) -> np.nda
     return np.concatenate(list(run(find, ranges(key.shape[0], _MANY), HOST)))
 
 
+def members(index: Array, size: int, xp: Namespace) -> Array:
+    """A mask of shape (size,): True at ``index``."""
+    mask = xp.zeros(size, dtype=xp.bool)
+    mask[index] = True
+    return mask
+
+
 def spread(per_row: Array, offsets: Array, count: int, xp: Namespace) -> Array:
     """Each row's value once for each entry of the row.
 

@@ -9,6 +9,7 @@ from .typing import Array
 
 __all__ = [
     "array_namespace",
+    "members",
     "not_negative",
     "numbers",
     "place_of",
@@ -37,6 +38,12 @@ def top_k(key: Array, k: int) -> Array:
     """
     xp = array_namespace(key)
     return (family if in_family(xp) else generic).top_k(key, k, xp)
+
+
+def members(index: Array, size: int) -> Array:
+    """A mask of shape (size,): True at ``index``, which holds different numbers 0..size-1."""
+    xp = array_namespace(index)
+    return (family if in_family(xp) else generic).members(index, size, xp)
 
 
 def not_negative(x: Array) -> Array:

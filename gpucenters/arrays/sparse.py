@@ -19,6 +19,7 @@ from .grid import chunk_size, row_ranges, strip_ranges
 from .groups import Groups
 from .namespace import array_namespace, sparse_module, to_numpy
 from .ordering import SortedColumns
+from .reading import refuse
 from .segments import sort_segments
 from .threads import run
 from .typing import Array
@@ -215,12 +216,19 @@ class SparseBlock(Compressed):
         return True
 
     def check_finite(self, squares: bool) -> None:
-        """Raise for the first value that is not finite, or whose square overflows."""
-        for entries in self.entries():
-            bad = errors.first_bad(entries.values, squares, array_namespace(entries.values))
+        """Raise for the first value that is not finite, whose square overflows, or is refused."""
+        for entries in replace(self, reading=None).entries():
+            xp = array_namespace(entries.values)
+            bad = errors.first_bad(entries.values, squares, xp)
             if bad is not None:
                 row, column = int(entries.rows()[bad]), int(entries.columns()[bad])
                 errors.raise_bad_value(float(entries.values[bad]), column, row)
+            if self.reading is None:
+                continue
+            bad = errors.first_bad(self.reading(entries.values), False, xp)
+            if bad is not None:
+                row, column = int(entries.rows()[bad]), int(entries.columns()[bad])
+                refuse(self.reading, entries.values[bad], column, row)
 
 
 def _plan(block: Compressed, columns: Array, groups: Groups, work: Work) -> SortingPlan:

@@ -1,6 +1,16 @@
 """The scikit-learn face: parameters, validation, fitted attributes."""
 
+from .baselines import odds_ratio, thresholded_multinomial
 from .centers import L1CenterClassifier, L2CenterClassifier
 from .mahalanobis import MahalanobisCenterClassifier
+from .naive_bayes import SparseBernoulliNB, SparseMultinomialNB
 
-__all__ = ["L1CenterClassifier", "L2CenterClassifier", "MahalanobisCenterClassifier"]
+__all__ = [
+    "L1CenterClassifier",
+    "L2CenterClassifier",
+    "MahalanobisCenterClassifier",
+    "SparseBernoulliNB",
+    "SparseMultinomialNB",
+    "odds_ratio",
+    "thresholded_multinomial",
+]

@@ -16,9 +16,9 @@ from ..arrays.groups import Groups, check_every_class, check_weights, group_rows
 from ..arrays.namespace import array_namespace, to_numpy
 from ..arrays.typing import Array
 from ..arrays.work import Work
-from ..solvers.centers import SparseCenters
-from ..solvers.moments import ClassMoments
-from ..solvers.selection import Selection, select
+from ..solvers.centers import Centers
+from ..solvers.class_sums import ClassSums
+from ..solvers.selection import Selection
 from .labels import decode, encode, host_labels
 from .validation import check_place, check_X, keeping_on_error, output_place, work_place
 
@@ -32,26 +32,26 @@ class Fitted:
     """
 
     place: Place
-    centers: SparseCenters | None
+    centers: Centers | None
     params: dict[str, Any]
-    moments: ClassMoments | None = None
+    moments: ClassSums | None = None
     selection: Selection | None = None
     cache: dict[str, Any] = field(default_factory=dict)
     shared: bool = False
 
-    def share(self) -> ClassMoments | None:
+    def share(self) -> ClassSums | None:
         """The moments, for another model too: from now on neither may add to them in place."""
         self.shared = True
         return self.moments
 
-    def own_moments(self) -> ClassMoments:
+    def own_moments(self) -> ClassSums:
         """Moments that may be added to in place."""
         assert self.moments is not None
         return self.moments.copy() if self.shared else self.moments
 
 
 class CenterClassifier(ClassifierMixin, BaseEstimator):
-    """Base of the separable models. A subclass solves (`_solve`) and scores (`_scores`)."""
+    """Base of all models. A subclass solves (`_solve`) and scores (`_scores`)."""
 
     _fitted: Fitted
     classes_: np.ndarray
@@ -93,7 +93,7 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
         self._check_parameters()
         with keeping_on_error(self, "n_features_in_", "feature_names_in_"):
             checked = check_X(self, X, reset=True)
-            classes, codes = encode(host_labels(y, self, checked.shape[0]))
+            classes, codes = encode(host_labels(y, type(self).__name__, checked.shape[0]))
             if len(classes) < 2:
                 raise ValueError(
                     f"{type(self).__name__} needs samples of at least two classes; y holds "
@@ -105,7 +105,8 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
                 check_every_class(groups, classes)
                 work = Work.of(self.memory_budget, place, self.verbose)
                 fitted = self._solve(block, groups, work)
-                fitted.selection = select(fitted.centers, self.k)
+                assert fitted.centers is not None
+                fitted.selection = fitted.centers.select(self.k)
         self.classes_, self._fitted = classes, fitted
         if self.verbose:
             self._report(checked.shape)
@@ -121,9 +122,13 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
     def _enter(
         self, X: Any, codes: np.ndarray, classes: np.ndarray, sample_weight: Any, place: Place
     ) -> tuple[Block, Groups]:
-        block = as_block(X, place, checked=True)
+        block = self._read(as_block(X, place, checked=True))
         groups = group_rows(codes, X.shape[0], place, n_classes=len(classes), weights=sample_weight)
         return block, groups
+
+    def _read(self, block: Block) -> Block:
+        """The block with its values read as this model takes them."""
+        return block
 
     def _check_parameters(self) -> None:
         """Raise for parameters that are wrong whatever the data are."""
@@ -146,14 +151,14 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self._fitted
 
-    def _centers(self) -> SparseCenters:
+    def _centers(self) -> Centers:
         fitted = self._ready()
         if fitted.centers is None:
             with fitted.place.current():
                 fitted.centers = self._solve_moments(fitted)
         return fitted.centers
 
-    def _solve_moments(self, fitted: Fitted) -> SparseCenters:
+    def _solve_moments(self, fitted: Fitted) -> Centers:
         """The solution from moments alone, for models that they determine."""
         raise NotImplementedError
 
@@ -161,7 +166,7 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
         fitted = self._ready()
         if fitted.selection is None:
             with fitted.place.current():
-                fitted.selection = select(self._centers(), fitted.params["k"])
+                fitted.selection = self._centers().select(fitted.params["k"])
         return fitted.selection
 
     def _cached(self, name: str, make: Any) -> Any:
@@ -184,12 +189,12 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
     @property
     def scores_(self) -> Array:
         """The gain of each feature; float64 of shape (n_features,), on the model's device."""
-        return read_only(self._centers().gain)
+        return self._cached("scores", lambda: read_only(self._centers().scores(self._selection())))
 
     @property
     def scale_(self) -> Array | None:
         """What each feature is divided by; float64 of shape (n_features,), or None."""
-        return read_only(self._centers().scale)
+        return read_only(getattr(self._centers(), "scale", None))
 
     @property
     def centers_(self) -> Array:
@@ -221,7 +226,7 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
         new = copy.copy(self)
         new.k = k
         with fitted.place.current():
-            selection = select(self._centers(), k)
+            selection = self._centers().select(k, near=fitted.selection)
         params = fitted.params | {"k": k}
         new._fitted = Fitted(
             fitted.place, fitted.centers, params, fitted.share(), selection, shared=True
@@ -266,7 +271,9 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
         checked = check_X(self, X, reset=False)
         check_place(self, checked, method)
         with fitted.place.current():
-            block = as_block(checked, fitted.place, summed=not self._linear, checked=True)
+            block = self._read(
+                as_block(checked, fitted.place, summed=not self._linear, checked=True)
+            )
             scores = self._scores(block)
             xp = fitted.place.xp
             if not bool(xp.all(xp.isfinite(scores))):
@@ -333,7 +340,7 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
         """
         codes, _ = self._predict_codes(X, "score")
         predicted = self.classes_[to_numpy(codes)]
-        right = np.asarray(predicted == host_labels(y, self, len(predicted)))
+        right = np.asarray(predicted == host_labels(y, type(self).__name__, len(predicted)))
         weights = check_weights(sample_weight, len(right))
         if weights is not None and not weights.any():
             raise ValueError("all sample weights are zero: there is nothing to average.")

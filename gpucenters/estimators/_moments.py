@@ -10,8 +10,8 @@ from sklearn.exceptions import NotFittedError
 from ..arrays.convert import Block
 from ..arrays.typing import Array
 from ..arrays.work import Work
-from ..solvers.centers import SparseCenters
-from ..solvers.moments import ClassMoments
+from ..solvers.centers import Centers
+from ..solvers.class_sums import ClassSums
 from ._base import CenterClassifier, Fitted
 from .labels import encode, encode_against, host_labels
 from .probabilities import log_softmax, softmax
@@ -35,10 +35,10 @@ class MomentClassifier(CenterClassifier):
     def _check_streaming(self, n_classes: int, params: dict[str, Any] | None) -> None:
         """Raise for parameters that do not fit the classes, or ``params`` of the last call."""
 
-    def _empty_moments(self, block: Block, n_classes: int) -> ClassMoments:
+    def _empty_moments(self, block: Block, n_classes: int) -> ClassSums:
         raise NotImplementedError
 
-    def _solve_from(self, moments: ClassMoments, params: dict[str, Any]) -> SparseCenters:
+    def _solve_from(self, moments: ClassSums, params: dict[str, Any]) -> Centers:
         raise NotImplementedError
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -68,7 +68,7 @@ class MomentClassifier(CenterClassifier):
         kept = ("n_features_in_", "feature_names_in_") if first else ()
         with keeping_on_error(self, *kept):
             checked = check_X(self, X, reset=first)
-            codes = encode_against(host_labels(y, self, checked.shape[0]), known)
+            codes = encode_against(host_labels(y, type(self).__name__, checked.shape[0]), known)
             if not first:
                 check_place(self, checked, "partial_fit")
             place = work_place(self, checked) if first else self._fitted.place
@@ -100,7 +100,7 @@ class MomentClassifier(CenterClassifier):
             )
         return given
 
-    def _solve_moments(self, fitted: Fitted) -> SparseCenters:
+    def _solve_moments(self, fitted: Fitted) -> Centers:
         assert fitted.moments is not None
         missing = [
             label

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..arrays.convert import Block
 from ..arrays.groups import Groups
 from ..arrays.typing import Array
 from ..arrays.work import Work
 from ..solvers.centers import SparseCenters
+from ..solvers.class_sums import ClassSums
 from ..solvers.l1 import solve_l1
 from ..solvers.l2 import class_moments, solve_l2
 from ..solvers.moments import ClassMoments
 from ..solvers.raw_moments import empty_moments
 from ..solvers.scaling import check_scale
-from ..solvers.scores import l1_scores, l2_scores, linear_form, log_priors
+from ..solvers.scores import l1_scores, linear_form, log_priors
 from ..solvers.selection import check_k
 from ._base import CenterClassifier, Fitted
+from ._linear import LinearDecision
 from ._moments import MomentClassifier
 from ._selector import FeatureSelector
 
 
-class L2CenterClassifier(FeatureSelector, MomentClassifier):
+class L2CenterClassifier(LinearDecision, FeatureSelector, MomentClassifier):
     """Sparse l2 center classifier and feature selector.
 
     Nearest class mean, where the means may differ between classes in k features only: the k for
@@ -104,8 +104,6 @@ class L2CenterClassifier(FeatureSelector, MomentClassifier):
         self.memory_budget = memory_budget
         self.verbose = verbose
 
-    _linear = True
-
     def _check_parameters(self) -> None:
         check_scale(self.scale)
         check_k(self.k)
@@ -131,35 +129,17 @@ class L2CenterClassifier(FeatureSelector, MomentClassifier):
     def _empty_moments(self, block: Block, n_classes: int) -> ClassMoments:
         return empty_moments(block, n_classes, per_feature=self.scale is not None)
 
-    def _solve_from(self, moments: ClassMoments, params: dict[str, Any]) -> SparseCenters:
+    def _solve_from(self, moments: ClassSums, params: dict[str, Any]) -> SparseCenters:
+        assert isinstance(moments, ClassMoments)
         return solve_l2(moments, params["scale"])
 
     def _log_priors(self) -> list[float]:
         return log_priors(self._ready().params["priors"], self._centers().weight)
 
-    def _scores(self, block: Block) -> Array:
-        return l2_scores(block, self._centers(), self._selection().support, self._log_priors())
-
-    def _linear_form(self) -> tuple[Array, Array]:
-        centers, support = self._centers(), self._selection().support
-        shift, slope, offset = linear_form(centers, support, self._log_priors())
-        xp = centers.place.xp
-        source = np.zeros(self.n_features_in_, dtype=np.int64)
-        source[self.support_] = np.arange(1, len(self.support_) + 1)
-        narrow = xp.permute_dims(slope, (1, 0))
-        zero = xp.zeros_like(narrow[:, :1])
-        coef = xp.take(xp.concat([zero, narrow], axis=1), centers.place.asarray(source), axis=1)
-        return coef, offset - shift @ slope
-
-    @property
-    def coef_(self) -> Array:
-        """Coefficients of the decision, zero outside the support."""
-        return self._cached("linear", self._linear_form)[0]
-
-    @property
-    def intercept_(self) -> Array:
-        """Constants of the decision."""
-        return self._cached("linear", self._linear_form)[1]
+    def _narrow_form(self) -> tuple[Array, Array, Array]:
+        centers = self._centers()
+        assert isinstance(centers, SparseCenters)
+        return linear_form(centers, self._selection().support, self._log_priors())
 
 
 class L1CenterClassifier(FeatureSelector, CenterClassifier):
@@ -248,4 +228,6 @@ class L1CenterClassifier(FeatureSelector, CenterClassifier):
         return Fitted(block.place, solve_l1(block, groups, work, self.scale), {"k": self.k})
 
     def _scores(self, block: Block) -> Array:
-        return l1_scores(block, self._centers(), self._selection().support)
+        centers = self._centers()
+        assert isinstance(centers, SparseCenters)
+        return l1_scores(block, centers, self._selection().support)

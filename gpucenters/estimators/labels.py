@@ -13,12 +13,10 @@ from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
 
 
-def host_labels(y: Any, estimator: Any, n_samples: int) -> np.ndarray:
-    """Y as a NumPy array of one dimension and ``n_samples`` entries."""
+def host_labels(y: Any, reader: str, n_samples: int) -> np.ndarray:
+    """Y as a NumPy array of one dimension and ``n_samples`` entries, for what ``reader`` names."""
     if y is None:
-        raise ValueError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is None."
-        )
+        raise ValueError(f"{reader} requires y to be passed, but the target y is None.")
     if hasattr(y, "to_numpy") or (not hasattr(y, "__array_namespace__") and not hasattr(y, "get")):
         y = column_or_1d(y, warn=True)
     else:

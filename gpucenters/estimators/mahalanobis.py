@@ -13,6 +13,7 @@ from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
 from ..arrays.work import Work
 from ..solvers.centers import SparseCenters
+from ..solvers.class_sums import ClassSums
 from ..solvers.covariance import check_covariance, covariance_matrix, given_covariance
 from ..solvers.cross_moments import CrossMoments, check_size
 from ..solvers.mahalanobis import (
@@ -197,7 +198,7 @@ class MahalanobisCenterClassifier(
         self._check_data(block, n_classes, work, streaming=True)
         return CrossMoments.empty(block.place, n_classes, block.shape[1], fourth=self._fourth)
 
-    def _solve_from(self, moments: ClassMoments, params: dict[str, Any]) -> SparseCenters:
+    def _solve_from(self, moments: ClassSums, params: dict[str, Any]) -> SparseCenters:
         assert isinstance(moments, CrossMoments)
         return solve_mahalanobis(moments, params["covariance"], params["shrinkage"])
 

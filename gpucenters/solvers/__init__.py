@@ -1,20 +1,28 @@
 """The mathematics: pure functions and frozen dataclasses, written once against the array API.
 
-Arrays and integer class codes go in, `SparseCenters` come out; no scikit-learn is needed.
+Arrays and integer class codes go in, `Centers` come out; no scikit-learn is needed.
 """
 
-from .centers import SparseCenters
+from .bernoulli import BernoulliCenters, bernoulli_nb
+from .centers import Centers, SparseCenters
 from .l1 import L1Centers, l1_centers
 from .l2 import L2Centers, l2_centers
+from .multinomial import MultinomialCenters, MultinomialSelection, multinomial_nb
 from .selection import Selection, ranking_key, resolve_k, select
 
 __all__ = [
+    "BernoulliCenters",
+    "Centers",
     "L1Centers",
     "L2Centers",
+    "MultinomialCenters",
+    "MultinomialSelection",
     "Selection",
     "SparseCenters",
+    "bernoulli_nb",
     "l1_centers",
     "l2_centers",
+    "multinomial_nb",
     "ranking_key",
     "resolve_k",
     "select",

@@ -88,6 +88,9 @@ class CrossMoments(ClassMoments):
         self.count = [a + b for a, b in zip(self.count, groups.count, strict=True)]
         return self
 
+    def touched(self, block: Block) -> None:
+        """None: the matrices are copied whole before a batch."""
+
     def _add_strip(self, block: SparseBlock, groups: Groups, work: Work) -> None:
         """Add sparse rows by their products; as dense ones where these cancel."""
         found = class_scatter(block, groups, fourth=self.quartic is not None)

@@ -9,7 +9,6 @@ as well.
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 
 from ..arrays.convert import Block
@@ -21,41 +20,16 @@ from ..arrays.sparse import SparseBlock
 from ..arrays.threads import run
 from ..arrays.typing import Array
 from ..arrays.work import Work
-
-# Arrays that blocks add to.
-_IN_PLACE = ("total", "square", "spread", "energy", "cross", "cubic", "quartic")
+from .class_sums import ClassSums
 
 
 @dataclass
-class ClassMoments:
-    """What l2 centers need to know of the data.
+class ClassMoments(ClassSums):
+    """What l2 centers need to know of the data: class sums, and second moments in some form."""
 
-    Attributes
-    ----------
-    place : Place
-    weight : list of K floats
-        W_c.
-    count : list of K ints
-        Rows of positive weight.
-    total : array of shape (K, m), float64
-        Weighted sums of x.
-    """
-
-    place: Place
-    weight: list[float]
-    count: list[int]
-    total: Array
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(K, m)."""
-        return self.total.shape
+    squares = True
 
     def add(self, block: Block, groups: Groups, work: Work) -> ClassMoments:
-        """Add a block, in place; returns the moments to go on with.
-
-        ``work.budget`` is what further accumulators may take, in bytes.
-        """
         raise NotImplementedError
 
     def centred(self) -> CentredMoments:
@@ -65,56 +39,6 @@ class ClassMoments:
     def scatter(self) -> list[float]:
         """Second moment about the mean of each class, summed over the features."""
         raise NotImplementedError
-
-    def add_batch(self, block: Block, groups: Groups, work: Work) -> ClassMoments:
-        """Add a block in place, all of it or nothing; returns the moments to go on with."""
-        block.check_finite(squares=True)
-        before = self.copy()
-        try:
-            return self.add(block, groups, work).checked(None)
-        except BaseException:
-            # Into the arrays that are there: a solution may refer to them.
-            for name, value in vars(before).items():
-                if getattr(value, "shape", ()) and name in _IN_PLACE:
-                    getattr(self, name)[...] = value
-                else:
-                    setattr(self, name, value)
-            raise
-
-    def checked(self, columns: Array | None) -> ClassMoments:
-        """These moments; raises if sums have left float64, in some columns or (None) in any."""
-        xp = self.place.xp
-        for name in _IN_PLACE:
-            sums = getattr(self, name, None)
-            if sums is None:
-                continue
-            if columns is not None and sums.ndim == 2:
-                sums = xp.take(sums, columns, axis=1)
-            if not bool(xp.all(xp.isfinite(sums))):
-                raise ValueError(
-                    "with these samples the sums of X overflow float64: their values are too "
-                    "large. Rescale X from the first batch on."
-                )
-        return self
-
-    def copy(self) -> ClassMoments:
-        """Moments that may be added to without changing these."""
-        return copy.deepcopy(self)
-
-    def to(self, place: Place) -> ClassMoments:
-        """These moments at another place."""
-        new = copy.copy(self)
-        for name, value in vars(self).items():
-            if isinstance(value, ClassMoments):
-                setattr(new, name, value.to(place))
-            elif hasattr(value, "shape"):
-                setattr(new, name, place.move(value))
-        new.place = place
-        return new
-
-    def _count(self, groups: Groups) -> None:
-        self.weight = [a + b for a, b in zip(self.weight, groups.weight, strict=True)]
-        self.count = [a + b for a, b in zip(self.count, groups.count, strict=True)]
 
 
 @dataclass
@@ -135,6 +59,9 @@ class CentredMoments(ClassMoments):
         """Moments of no data."""
         spread = place.zeros((k, m) if per_feature else k)
         return cls(place, [0.0] * k, [0] * k, place.zeros((k, m)), spread)
+
+    def touched(self, block: Block) -> Array | None:
+        return None  # where the weight of a class grows, its spread changes in every column
 
     def add(self, block: Block, groups: Groups, work: Work) -> CentredMoments:
         if isinstance(block, SparseBlock):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass, field
 
 from ..arrays.convert import Block
@@ -43,29 +42,6 @@ class RawMoments(ClassMoments):
     square: Array | None
     steep: Array | None = None
     steep_moments: CentredMoments | None = field(default=None)
-
-    def add_batch(self, block: Block, groups: Groups, work: Work) -> ClassMoments:
-        if isinstance(block, DenseBlock):
-            return super().add_batch(block, groups, work)
-        columns = block.touched_columns()
-        if columns is None:
-            return super().add_batch(block, groups, work)
-        # A batch of few rows must cost no more than its entries, so keep only what it touches.
-        block.check_finite(squares=True)
-        xp, sums = self.place.xp, [a for a in (self.total, self.square) if a is not None]
-        kept = [xp.take(a, columns, axis=1) for a in sums]
-        before = {
-            name: copy.deepcopy(value)
-            for name, value in vars(self).items()
-            if name not in ("place", "total", "square")  # what stays, and what is kept above
-        }
-        try:
-            return self.add(block, groups, work).checked(columns)
-        except BaseException:
-            for a, old in zip(sums, kept, strict=True):
-                a[:, columns] = old
-            vars(self).update(before)
-            raise
 
     @classmethod
     def empty(cls, place: Place, k: int, m: int, per_feature: bool) -> RawMoments:

@@ -9,6 +9,11 @@ from ..arrays.devices import Place
 from ..arrays.typing import Array
 from .centers import SparseCenters
 
+_ACCEPTED = {
+    "priors": "'uniform', 'empirical' or K numbers",
+    "class_prior": "None or K numbers",
+}
+
 
 def linear_form(
     centers: SparseCenters, support: Array, log_prior: list[float]
@@ -50,14 +55,6 @@ def slope_and_offset(
     return xp.permute_dims(slope, (1, 0)), constant
 
 
-def l2_scores(
-    block: Block, centers: SparseCenters, support: Array, log_prior: list[float]
-) -> Array:
-    """l2 scores of the rows of a block: (n, K), or (n, 1) for two classes (1 less 0)."""
-    shift, coef, offset = linear_form(centers, support, log_prior)
-    return block.linear_scores(support, shift, coef) + offset
-
-
 def l1_scores(block: Block, centers: SparseCenters, support: Array) -> Array:
     """Minus the l1 distances to the centers: (n, K), or (n, 1) for two classes (1 less 0)."""
     xp = centers.place.xp
@@ -91,14 +88,26 @@ def log_priors(priors: object, weight: tuple[float, ...]) -> list[float]:
         raise ValueError(
             f"priors={priors!r} is not valid: use 'uniform', 'empirical' or K numbers."
         )
+    values = given_priors(priors, k, "priors")
+    return [0.0] * k if len(set(values)) == 1 else [math.log(p) for p in values]
+
+
+def given_priors(priors: object, k: int, name: str) -> list[float]:
+    """K priors that a user gave as a sequence; a ValueError that calls them ``name`` if wrong."""
     try:
         values = [float(p) for p in priors]  # type: ignore[attr-defined]
     except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"priors={priors!r} is not valid: use 'uniform', 'empirical' or K numbers."
-        ) from error
+        raise ValueError(f"{name}={priors!r} is not valid: use {_ACCEPTED[name]}.") from error
     if len(values) != k:
-        raise ValueError(f"priors has {len(values)} entries, but there are {k} classes.")
+        raise ValueError(f"{name} has {len(values)} entries, but there are {k} classes.")
     if not all(0 < p <= 1 for p in values) or abs(sum(values) - 1) > 1e-8:
-        raise ValueError(f"priors must be positive and sum to 1, got {values}.")
-    return [0.0] * k if len(set(values)) == 1 else [math.log(p) for p in values]
+        raise ValueError(f"{name} must be positive and sum to 1, got {values}.")
+    return values
+
+
+def class_log_prior(fit_prior: bool, class_prior: object, weight: tuple[float, ...]) -> list[float]:
+    """Log priors as naive Bayes has them: given, or W_c / sum W, or all equal."""
+    k = len(weight)
+    if class_prior is not None:
+        return [math.log(p) for p in given_priors(class_prior, k, "class_prior")]
+    return [math.log(w / sum(weight)) if fit_prior else -math.log(k) for w in weight]

@@ -1,0 +1,84 @@
+"""Bounds of sparse multinomial naive Bayes against k: Figure 1 of *Naive Feature Selection*.
+
+Class sums are uniform at random. psi(k) is the bound from above; by Theorem 3 of the paper the
+optimum is at least psi(k - 4), and by its sharper form psi(k - 1). Values are log-likelihoods
+beyond that of no feature free, as shares of that of all features free.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpucenters.solvers import multinomial_nb
+
+_ROWS = 12  # lines of a printed table
+_POINTS = 120  # values of k at most
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print, and draw or write where told, the bounds and the value that was reached."""
+    found = {m: bounds(m, options.seed) for m in options.sizes}
+    for m, curves in found.items():
+        _print(m, curves)
+    if options.png:
+        _draw(found, options.png)
+    if options.json:
+        Path(options.json).write_text(json.dumps(found, indent=1) + "\n")
+
+
+def bounds(m: int, seed: int = 0) -> dict[str, list[float]]:
+    """psi(k), psi(k - 1), psi(k - 4) and the value reached, for some k up to m."""
+    sums = np.random.default_rng(seed).random((2, m))
+    centers = multinomial_nb(sums, [0, 1], alpha=0.0)
+    ks = np.unique(np.linspace(1, m, min(m, _POINTS)).astype(int)).tolist()
+    wanted = sorted({k - lag for k in ks for lag in (0, 1, 4) if k > lag})
+    chosen: dict[int, Any] = {}
+    for k in wanted:
+        near = chosen.get(wanted[len(chosen) - 1]) if chosen else None
+        chosen[k] = centers.select(k, near)
+    whole = centers.select(m).value
+    psi = {k: (c.value + c.gap) / whole for k, c in chosen.items()} | {0: 0.0}
+    return {
+        "k": ks,
+        "psi(k)": [psi[k] for k in ks],
+        "reached": [chosen[k].value / whole for k in ks],
+        "psi(k-1)": [psi[k - 1] for k in ks],
+        "psi(k-4)": [psi[max(k - 4, 0)] for k in ks],
+    }
+
+
+def _print(m: int, curves: dict[str, list[float]]) -> None:
+    names = [name for name in curves if name != "k"]
+    print(f"\nclass sums uniform at random, {m} features")
+    print(f"{'k':>6}" + "".join(f"{name:>12}" for name in names) + f"{'gap':>12}")
+    points = len(curves["k"])
+    for row in np.unique(np.linspace(0, points - 1, min(points, _ROWS)).astype(int)):
+        values = [curves[name][row] for name in names]
+        gap = values[0] - values[1]
+        print(f"{curves['k'][row]:>6}" + "".join(f"{v:12.6f}" for v in values) + f"{gap:12.2e}")
+    gaps = np.subtract(curves["psi(k)"], curves["reached"])
+    print(
+        f"mean gap {gaps.mean():.2e}, largest {gaps.max():.2e}; {np.mean(gaps == 0):.0%} are zero"
+    )
+
+
+def _draw(found: dict[int, dict[str, list[float]]], path: str) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(1, len(found), figsize=(5 * len(found), 4), squeeze=False)
+    styles = {"psi(k)": "-", "reached": "k.", "psi(k-1)": "--", "psi(k-4)": ":"}
+    for axis, (m, curves) in zip(axes[0], found.items(), strict=True):
+        for name, style in styles.items():
+            axis.plot(curves["k"], curves[name], style, label=name, markersize=3)
+        axis.set(xlabel="k", ylabel="log-likelihood, share of all features", title=f"m = {m}")
+        axis.legend()
+    figure.tight_layout()
+    figure.savefig(path, dpi=150)

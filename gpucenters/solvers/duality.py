@@ -1,0 +1,192 @@
+"""The dual of sparse multinomial naive Bayes: the least, over p, sum of the k largest h_i(p).
+
+With p_c the share of class c, h_i(p) as in `divergence`, and D a set of k features,
+
+    psi(k) = min over p of max over D of the sum of h_i(p) over D    (a constant C aside)
+
+is convex in p, and each D gives a cut: for every p the sum over D is
+
+    const - sum over c of B_c log p_c,    B_c = sum over D of f_ci,    least at p = B / sum(B).
+
+For two classes p is one number. Simplicial decomposition (von Hohenbalken 1977), whose dual is the
+method of cutting planes (Kelley 1960), with cuts that are curved as the function is: take the k
+largest at p, add their cut, and go to the least point of the largest of all cuts. Where one cut is
+enough, that point is its minimiser B / sum(B): a Newton-like step to where the set is at rest. It
+ends at a p whose own k largest form no new cut, in a kink where up to K cuts meet.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from ..arrays.devices import HOST
+from ..arrays.ops import array_namespace, to_float, to_numpy, top_k
+from ..arrays.typing import Array
+from .divergence import divergence
+from .selection import ranking_key
+
+_ENOUGH = 1e-13  # relative gap that is rounding
+_STEPS = 500  # cuts at most; a gap that is then left is reported as it is
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A set of k features, and what its sum of h_i is at any p.
+
+    Attributes
+    ----------
+    support : array of int64 of shape (k,)
+    mass : list of K floats
+        B_c.
+    const : float
+        The sum of h_i at the origin of the logarithms.
+    """
+
+    support: Array
+    mass: list[float]
+    const: float
+
+
+@dataclass(frozen=True)
+class DualPoint:
+    """The solution of the dual.
+
+    Attributes
+    ----------
+    p : list of K floats
+        Shares of the classes.
+    value : float
+        The sum of the k largest h_i(p): no support has more.
+    supports : list of arrays of shape (k,)
+        The k largest at p, and those of the cuts that meet there: the two sides of a kink.
+    """
+
+    p: list[float]
+    value: float
+    supports: list[Array]
+
+
+def solve_dual(f: Array, k: int, p: list[float]) -> DualPoint:
+    """Minimise the sum of the k largest h_i over the simplex.
+
+    Parameters
+    ----------
+    f : array of shape (K, d), float64, positive
+    k : int, at most d
+    p : list of K positive floats that sum to 1
+        Where to start.
+    """
+    xp = array_namespace(f)
+    origin = p
+    cuts: list[Cut] = []
+    shares: list[float] = []
+    best: tuple[float, list[float], Array] = (math.inf, p, None)
+    for _ in range(_STEPS):
+        h = divergence(f, p)
+        support = top_k(ranking_key(h), k)
+        value = to_float(xp.sum(xp.take(h, support)))
+        if value < best[0]:
+            best = value, p, support
+        mass = [float(b) for b in to_numpy(xp.sum(xp.take(f, support, axis=1), axis=1))]
+        logs = _logs(p, origin)
+        cut = Cut(support, mass, value + math.fsum(map(math.prod, zip(mass, logs, strict=True))))
+        lower = sum(w * _at(c, logs) for w, c in zip(shares, cuts, strict=True))
+        known = any(c.mass == mass and bool(xp.all(c.support == support)) for c in cuts)
+        if cuts and (known or best[0] - lower <= _ENOUGH * best[0]):
+            break
+        cuts, shares = _master([*cuts, cut], [*shares, 0.0 if cuts else 1.0], origin)
+        b = [
+            math.fsum(w * c.mass[j] for w, c in zip(shares, cuts, strict=True))
+            for j in range(len(p))
+        ]
+        p = [x / math.fsum(b) for x in b]
+    value, p, support = best
+    return DualPoint(p, value, [support, *(c.support for c in cuts)])
+
+
+def _logs(p: list[float], origin: list[float]) -> list[float]:
+    """Logarithms of p, taken from ``origin`` so that little cancels."""
+    return [math.log(a / b) for a, b in zip(p, origin, strict=True)]
+
+
+def _at(cut: Cut, logs: list[float]) -> float:
+    """The sum of h_i over the set of a cut, at the p of these logarithms."""
+    return cut.const - math.fsum(b * x for b, x in zip(cut.mass, logs, strict=True))
+
+
+def _master(
+    cuts: list[Cut], shares: list[float], origin: list[float]
+) -> tuple[list[Cut], list[float]]:
+    """The cuts that meet in the least point of their maximum, and their shares there.
+
+    The dual of that point: over shares w >= 0 with sum 1, maximise
+
+        sum of w_j const_j - sum over c of b_c log(b_c / (sum(b) origin_c)),   b = sum of w_j B_j,
+
+    which is concave. Newton steps within the shares that are not zero; a step that would make one
+    negative ends there, and that cut is dropped. A few numbers: they stay on the host.
+    """
+    xp = HOST.xp
+    const, mass = xp.asarray([c.const for c in cuts]), xp.asarray([c.mass for c in cuts])
+    w, start = xp.asarray(shares), xp.asarray(origin)
+
+    def value(w: Any) -> float:
+        b = w @ mass
+        return float(w @ const - b @ xp.log(b / (xp.sum(b) * start)))
+
+    def slope(w: Any) -> Any:
+        b = w @ mass
+        return const - mass @ xp.log(b / (xp.sum(b) * start))
+
+    free = [j for j in range(len(cuts)) if shares[j] > 0]
+    for _ in range(50 + 10 * len(cuts)):
+        g = slope(w)
+        top, least = int(xp.argmax(g)), float(w @ g)
+        if g[top] - least > _ENOUGH * abs(least) and top not in free:
+            free.append(top)
+        step = _newton(mass[free, :], g[free], w @ mass)
+        # As far as the shares stay positive, and as the value rises (a rise that is near rounding
+        # cannot be seen, but then Newton's step needs no such care).
+        far, falling = 1.0, [i for i, d in enumerate(step) if d < 0]
+        hit = None
+        for i in falling:
+            room = float(-w[free[i]] / step[i])
+            if room < far:
+                far, hit = room, i
+        rise, now = float(step @ g[free]), value(w)
+        while far > 1e-12:
+            new = w.copy()
+            new[free] = xp.maximum(w[free] + far * step, 0.0)
+            if value(new) >= now + 1e-4 * far * rise or rise <= 1e-9 * abs(now):
+                break
+            far, hit = far / 2, None
+        else:
+            if hit is None:
+                break
+            new = w.copy()
+        w = new
+        if hit is not None:
+            w[free.pop(hit)] = 0.0
+        w = w / xp.sum(w)
+        if hit is None and rise <= 1e-16 * abs(now):
+            break
+    kept = [j for j in free if w[j] > 0]
+    return [cuts[j] for j in kept], [float(w[j]) for j in kept]
+
+
+def _newton(mass: Any, g: Any, b: Any) -> Any:
+    """The Newton step of some shares, whose sum stays."""
+    xp = HOST.xp
+    j = g.shape[0]
+    centred = mass - xp.sum(mass, axis=1)[:, None] * (b / xp.sum(b))
+    curvature = (centred / b) @ centred.T
+    # (Sets of the same mass in the classes leave a direction without curvature: a long step there.)
+    ridge = 1e-13 * (xp.max(xp.abs(curvature)) + xp.max(xp.abs(g)))
+    system = xp.zeros((j + 1, j + 1))
+    system[:j, :j] = curvature + ridge * xp.eye(j)
+    system[:j, j] = system[j, :j] = 1.0
+    right = xp.concat([g - xp.mean(g), xp.zeros(1)])
+    step = xp.linalg.solve(system, right)[:j]
+    return step / max(1.0, float(xp.max(xp.abs(step))))  # no share changes by more than 1

@@ -1,0 +1,99 @@
+"""Which features can be among the k largest h_i(p), without a logarithm for each of them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ..arrays.devices import Place
+from ..arrays.grid import chunk_size, ranges
+from ..arrays.ops import to_float, top_k
+from ..arrays.threads import run
+from ..arrays.typing import Array
+from .divergence import divergence
+from .selection import ranking_key
+
+_FEW = 2**15  # features that are all taken, without a look
+_SAMPLE = 2**15  # features that a first threshold is guessed from
+_EDGE = 0.98  # how far below the k-th largest a feature still counts as near the edge
+
+
+@dataclass(frozen=True)
+class Screen:
+    """The features of a problem, screened by two bounds that are cheap.
+
+    h_i(p) is at most g_i times the largest -log p_c, and at most the chi-square distance: the sum
+    over c of (f_ci - g_i p_c)^2 / (g_i p_c). The dual is solved on the features that pass a
+    threshold, and its solution holds for all as soon as no other is above the k-th largest there:
+    a look, and not a guarantee in advance, so that the threshold may be a guess.
+
+    Attributes
+    ----------
+    total : array of shape (K, m), float64
+    alpha : float
+    place : Place
+    """
+
+    total: Array
+    alpha: float
+    place: Place
+
+    def first(self, k: int, p: list[float]) -> Array:
+        """Candidates to start from: more than k features, those of large h_i(p) among them."""
+        xp, m = self.place.xp, self.total.shape[1]
+        if m <= _FEW or 4 * k >= m:
+            return self._every()
+        step = max(1, m // _SAMPLE)
+        h = divergence(self.total[:, ::step] + self.alpha, p)
+        size = int(h.shape[0])
+        rank = min(size, 8 + math.ceil(2 * k * size / m))
+        threshold = to_float(xp.min(xp.take(h, top_k(h, rank))))
+        while threshold > 1e-300:
+            columns, _ = self.above(p, threshold)
+            if columns.shape[0] > k:
+                return columns
+            threshold /= 4
+        return self._every()
+
+    def missed(self, columns: Array, f: Array, k: int, p: list[float]) -> tuple[Array, bool]:
+        """(candidates with those near the edge at p, whether others are among the k largest)."""
+        xp = self.place.xp
+        if columns.shape[0] == self.total.shape[1]:
+            return columns, False
+        h = divergence(f, p)
+        kth = xp.min(xp.take(h, top_k(h, k)), keepdims=True)
+        near, h_near = self.above(p, _EDGE * to_float(kth[0]))
+        known = xp.searchsorted(columns, near, side="right") > xp.searchsorted(columns, near)
+        new = xp.nonzero(~known)[0]
+        missed = bool(xp.any(ranking_key(xp.take(h_near, new)) >= ranking_key(kth)))
+        return xp.sort(xp.concat([columns, xp.take(near, new)])), missed
+
+    def above(self, p: list[float], threshold: float) -> tuple[Array, Array]:
+        """The features with h_i(p) of at least a threshold, ascending, and their h_i(p)."""
+        xp = self.place.xp
+        least = threshold / max(-math.log(share) for share in p)
+
+        def look(cut: tuple[int, int]) -> tuple[Array, Array]:
+            part = self.total[:, cut[0] : cut[1]]
+            heavy = part[0, :]
+            for c in range(1, len(p)):
+                heavy = heavy + part[c, :]
+            index = xp.nonzero(heavy >= (least - len(p) * self.alpha) * (1 - 1e-12))[0]
+            f = xp.take(part, index, axis=1) + self.alpha
+            g = xp.sum(f, axis=0)
+            distance = xp.zeros_like(g)
+            for c, share in enumerate(p):
+                away = f[c, :] - g * share
+                distance = distance + away * away / share
+            far = xp.nonzero(distance >= threshold * (1 - 1e-12) * g)[0]
+            h = divergence(xp.take(f, far, axis=1), p)
+            index, keep = xp.take(index, far) + cut[0], xp.nonzero(h >= threshold)[0]
+            return xp.take(index, keep), xp.take(h, keep)
+
+        m = self.total.shape[1]
+        parts = list(run(look, ranges(m, chunk_size(self.place)), self.place))
+        return xp.concat([i for i, _ in parts]), xp.concat([h for _, h in parts])
+
+    def _every(self) -> Array:
+        xp = self.place.xp
+        return xp.arange(self.total.shape[1], dtype=xp.int64, device=self.place.device)

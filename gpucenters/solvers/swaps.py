@@ -1,0 +1,163 @@
+"""From the dual to a support: between the sides of a kink, then swaps at the edge.
+
+The value of a support D, a constant aside, is the least sum of h_i(p) over D, taken at its own
+p = B / sum(B). For another support D' with masses B' and shares p'
+
+    value(D') = (sum of h_i(p) over D') - sum(B') * (relative entropy of p' to p),
+
+so that a change is told by what goes in and out, without sums over all of D.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..arrays.ops import array_namespace, members, to_float, to_numpy, top_k
+from ..arrays.typing import Array
+from .divergence import divergence, entropy_distance
+from .selection import ranking_key
+
+_EDGE = 128  # features on either side of the edge that are tried in swaps
+_ROUNDS = 200
+_EQUAL = 1e-13  # relative difference of values that is rounding
+
+
+@dataclass(frozen=True)
+class Primal:
+    """A support and its value.
+
+    Attributes
+    ----------
+    support : array of int64 of shape (k,)
+        Ascending.
+    p : list of K floats
+        B / sum(B).
+    value : float
+        The sum of h_i(p) over the support.
+    h : array of shape (d,)
+        h_i(p) of all candidates.
+    mass : array of shape (K,)
+        B.
+    """
+
+    support: Array
+    p: list[float]
+    value: float
+    h: Array
+    mass: Array
+
+    def over(self, other: Primal | None) -> Primal:
+        """The one of larger value; of equal ones the lexicographically smaller support."""
+        if other is None or self.value > other.value + _EQUAL * abs(other.value):
+            return self
+        if other.value > self.value + _EQUAL * abs(self.value):
+            return other
+        xp = array_namespace(self.support)
+        differ = xp.nonzero(self.support != other.support)[0]
+        if differ.shape[0] and int(self.support[differ[0]]) < int(other.support[differ[0]]):
+            return self
+        return other
+
+
+def primal(f: Array, support: Array) -> Primal:
+    """The value of a support: an array of candidates' numbers, ascending."""
+    xp = array_namespace(f)
+    mass = xp.sum(xp.take(f, support, axis=1), axis=1)
+    p = _shares(mass)
+    h = divergence(f, p)
+    return Primal(support, p, to_float(xp.sum(xp.take(h, support))), h, mass)
+
+
+def best_support(f: Array, supports: list[Array], h: Array, bound: float) -> Primal:
+    """The best support that can be found from those of the dual.
+
+    Parameters
+    ----------
+    f : array of shape (K, d), float64, positive
+    supports : list of arrays of shape (k,)
+        The k largest at the dual solution, and on all sides of it.
+    h : array of shape (d,)
+        h_i at the dual solution: it says which features are at the edge.
+    bound : float
+        What no support exceeds.
+
+    Returns
+    -------
+    Primal
+        Not below the best of ``supports``, which is the published reconstruction.
+    """
+    best: Primal | None = None
+    for support in supports:
+        best = primal(f, support).over(best)
+    assert best is not None
+    for support in supports:
+        best = _between(f, best, support).over(best)
+    if bound - best.value <= _EQUAL * bound or best.support.shape[0] == f.shape[1]:
+        return best
+    return _swapped(f, best, h).over(best)
+
+
+def _between(f: Array, one: Primal, other: Array) -> Primal:
+    """The best of the supports on a way from one to another, feature by feature.
+
+    Where many features are alike, as rare words are, a kink is met by some of one kind and some of
+    another.
+    """
+    xp = array_namespace(f)
+    member = members(one.support, f.shape[1])
+    wanted = members(other, f.shape[1])
+    leave, enter = xp.nonzero(member & ~wanted)[0], xp.nonzero(wanted & ~member)[0]
+    if leave.shape[0] == 0:
+        return one
+    leave = xp.flip(leave)
+    steps = xp.take(one.h, enter) - xp.take(one.h, leave)
+    moved = xp.take(f, enter, axis=1) - xp.take(f, leave, axis=1)
+    change = xp.cumulative_sum(steps) - _drop(one.mass, one.p, xp.cumulative_sum(moved, axis=1))
+    count = int(xp.argmax(ranking_key(change - xp.min(change)))) + 1
+    kept = xp.nonzero(member & ~members(leave[:count], f.shape[1]))[0]
+    return primal(f, xp.sort(xp.concat([kept, enter[:count]])))
+
+
+def _drop(mass: Array, p: list[float], moved: Array) -> Array:
+    """What the value falls short of the sum at ``p``, for changes of mass of shape (K, j)."""
+    xp = array_namespace(moved)
+    mass = xp.permute_dims(mass[:, None] + moved, (1, 0))
+    total = xp.sum(mass, axis=1)
+    return total * entropy_distance(mass / total[:, None], p)
+
+
+def _swapped(f: Array, at: Primal, h: Array) -> Primal:
+    """The support after swaps of one feature inside the edge for one outside, while they help."""
+    xp, k = array_namespace(f), f.shape[0]
+    member = members(at.support, f.shape[1])
+    inside, outside = xp.nonzero(member)[0], xp.nonzero(~member)[0]
+    key = ranking_key(h)
+    weak = top_k(-xp.take(key, inside), min(_EDGE, int(inside.shape[0])))
+    strong = top_k(xp.take(key, outside), min(_EDGE, int(outside.shape[0])))
+    # Swaps are told by the few features at the edge and the mass of the rest.
+    edge = xp.sort(xp.concat([xp.take(inside, weak), xp.take(outside, strong)]))
+    f_edge, chosen, mass = xp.take(f, edge, axis=1), xp.take(member, edge), at.mass
+    for _ in range(_ROUNDS):
+        p = _shares(mass)
+        h = divergence(f_edge, p)
+        # (Of pairs that are alike, the first: the last feature leaves, and the first enters.)
+        leave, enter = xp.flip(xp.nonzero(chosen)[0]), xp.nonzero(~chosen)[0]
+        moved = (
+            xp.take(f_edge, enter, axis=1)[:, None, :] - xp.take(f_edge, leave, axis=1)[:, :, None]
+        )
+        steps = xp.take(h, enter)[None, :] - xp.take(h, leave)[:, None]
+        moved = xp.reshape(moved, (k, -1))
+        change = xp.reshape(steps, (-1,)) - _drop(mass, p, moved)
+        best = int(xp.argmax(ranking_key(change - xp.min(change))))
+        if to_float(change[best]) <= _EQUAL * at.value:
+            break
+        width = int(enter.shape[0])
+        chosen[int(leave[best // width])], chosen[int(enter[best % width])] = False, True
+        mass = mass + moved[:, best]
+    rest = xp.nonzero(member & ~members(edge, f.shape[1]))[0]
+    return primal(f, xp.sort(xp.concat([rest, xp.take(edge, xp.nonzero(chosen)[0])])))
+
+
+def _shares(mass: Array) -> list[float]:
+    b = [float(x) for x in to_numpy(mass)]
+    return [x / sum(b) for x in b]

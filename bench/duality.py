@@ -1,8 +1,8 @@
 """Bounds of sparse multinomial naive Bayes against k: Figure 1 of *Naive Feature Selection*.
 
 Class sums are uniform at random. psi(k) is the bound from above; by Theorem 3 of the paper the
-optimum is at least psi(k - 4), and by its sharper form psi(k - 1). Values are log-likelihoods beyond
-that of no feature free, as shares of that of all features free.
+optimum is at least psi(k - 4), and by its sharper form psi(k - 1). Values are log-likelihoods
+beyond that of no feature free, as shares of that of all features free.
 """
 
 from __future__ import annotations

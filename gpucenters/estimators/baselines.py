@@ -14,8 +14,8 @@ from ..arrays.reading import NotNegative
 from ..arrays.typing import Array
 from ..arrays.work import Work
 from ..solvers.baselines import log_odds_ratio, log_share_ratio
-from ..solvers.bernoulli import binarized, check_alpha
-from ..solvers.class_sums import class_sums
+from ..solvers.bernoulli import binarized
+from ..solvers.class_sums import check_alpha, class_sums
 from .labels import encode, host_labels
 
 

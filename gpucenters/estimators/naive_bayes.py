@@ -15,10 +15,9 @@ from ..solvers.bernoulli import (
     BernoulliCenters,
     bernoulli_form,
     binarized,
-    check_alpha,
     solve_bernoulli,
 )
-from ..solvers.class_sums import ClassSums, class_sums, empty_sums
+from ..solvers.class_sums import ClassSums, check_alpha, class_sums, empty_sums
 from ..solvers.multinomial import (
     MultinomialCenters,
     MultinomialSelection,

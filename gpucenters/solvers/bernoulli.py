@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,10 +16,8 @@ from ..arrays.threads import run
 from ..arrays.typing import Array
 from ..arrays.work import Work
 from .centers import SparseCenters
-from .class_sums import ClassSums, class_sums
+from .class_sums import ClassSums, check_alpha, class_sums
 from .divergence import phi
-
-_LEAST_ALPHA = 1e-10  # as scikit-learn: logarithms of zero help nobody
 
 
 @dataclass(frozen=True)
@@ -67,19 +64,6 @@ def _counts(total: Array, weight: list[float], alpha: float, place: Place) -> tu
     # (The weight without a feature is not N - f: alpha would drown in a large class.)
     weights = place.asarray(weight)[:, None]
     return total + alpha, not_negative(weights - total) + alpha
-
-
-def check_alpha(alpha: Any) -> float:
-    """``alpha`` as a float, at least 1e-10; raises for anything but a number >= 0."""
-    try:
-        value = float(alpha) if not isinstance(alpha, bool | str) else math.nan
-    except TypeError:
-        value = math.nan
-    if not 0 <= value < math.inf:
-        raise ValueError(
-            f"alpha={alpha!r} is not valid: use one number >= 0, the same for every feature."
-        )
-    return max(value, _LEAST_ALPHA)
 
 
 def solve_bernoulli(sums: ClassSums, alpha: float) -> BernoulliCenters:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from ..arrays import errors
 from ..arrays.convert import Block
@@ -24,6 +24,7 @@ from ..arrays.work import Work
 
 # Arrays that blocks add to.
 _IN_PLACE = ("total", "square", "spread", "energy", "cross", "cubic", "quartic")
+_LEAST_ALPHA = 1e-10  # as scikit-learn: logarithms of zero help nobody
 
 
 @dataclass
@@ -188,3 +189,16 @@ def feature_sums(total: Array, place: Place) -> list[float]:
     parts = list(run(lambda cut: xp.sum(total[:, cut[0] : cut[1]], axis=1), cuts, place))
     sums = xp.sum(xp.stack(parts), axis=0)
     return [to_float(sums[c]) for c in range(total.shape[0])]
+
+
+def check_alpha(alpha: Any) -> float:
+    """``alpha`` as a float, at least 1e-10; raises for anything but a number >= 0."""
+    try:
+        value = float(alpha) if not isinstance(alpha, bool | str) else math.nan
+    except TypeError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise ValueError(
+            f"alpha={alpha!r} is not valid: use one number >= 0, the same for every feature."
+        )
+    return max(value, _LEAST_ALPHA)

@@ -17,9 +17,8 @@ from ..arrays.reading import NotNegative
 from ..arrays.threads import run
 from ..arrays.typing import Array
 from ..arrays.work import Work
-from .bernoulli import check_alpha
 from .centers import Centers
-from .class_sums import ClassSums, class_sums, feature_sums
+from .class_sums import ClassSums, check_alpha, class_sums, feature_sums
 from .divergence import divergence
 from .duality import solve_dual
 from .screening import Screen

@@ -16,7 +16,7 @@ from .groups import Groups
 from .namespace import array_namespace, is_cupy, to_numpy
 from .ordering import SortedColumns, sort_columns
 from .reading import Reading, refuse
-from .threads import run
+from .threads import Scratch, run
 from .typing import Array
 from .uploads import Upload
 from .work import SortingPlan, Work
@@ -134,7 +134,7 @@ class DenseBlock:
             weights = [groups.weights[r] for r in rows]
             if all(bool((w == 1).all()) for w in weights):
                 weights = None
-        index = [self.place.asarray(r) for r in rows]
+        index, scratch = [self.place.asarray(r) for r in rows], Scratch()
 
         out = None
         if groups.weights is not None and not np.all(groups.weights > 0):
@@ -146,7 +146,7 @@ class DenseBlock:
                 xp = self.place.xp
                 if not bool(xp.all(xp.isfinite(xp.take(chunk, out, axis=0)))):
                     self.check_finite(squares=False)
-            lists = sort_columns(chunk, index, weights, groups, self.place)
+            lists = sort_columns(chunk, index, weights, groups, self.place, scratch)
             return slice(first + left, first + right), lists
 
         # A sort, its input, and the temporaries of the search.

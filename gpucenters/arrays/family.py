@@ -16,7 +16,7 @@ from . import host, kernels
 from .devices import HOST
 from .grid import ranges
 from .namespace import is_numpy
-from .threads import run
+from .threads import Scratch, run
 from .typing import Array, Namespace
 
 
@@ -114,7 +114,7 @@ def spread(per_row: Array, offsets: Array, count: int, xp: Namespace) -> Array:
     return xp.take(per_row, xp.cumsum(marks[:-1]))
 
 
-def sorted_lines(chunk: Array, rows: list[Array], xp: Namespace) -> Array:
+def sorted_lines(chunk: Array, rows: list[Array], xp: Namespace, scratch: Scratch) -> Array:
     """Each column of a chunk as a line, the rows of each class sorted within it: (b, n).
 
     CuPy sorts one-dimensional arrays of numbers by their digits, and others much slower by
@@ -122,7 +122,7 @@ def sorted_lines(chunk: Array, rows: list[Array], xp: Namespace) -> Array:
     """
     if not is_numpy(xp):
         return _sort_flat(chunk, rows, xp)
-    table = xp.empty((chunk.shape[1], sum(r.shape[0] for r in rows)), dtype=chunk.dtype)
+    table = scratch.empty((chunk.shape[1], sum(r.shape[0] for r in rows)), chunk.dtype)
     start = 0
     for r in rows:
         part = table[:, start : start + r.shape[0]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .threads import Scratch
 from .typing import Array, Namespace
 
 
@@ -19,7 +20,7 @@ def members(index: Array, size: int, xp: Namespace) -> Array:
     return xp.searchsorted(order, every, side="right") > xp.searchsorted(order, every, side="left")
 
 
-def sorted_lines(chunk: Array, rows: list[Array], xp: Namespace) -> Array:
+def sorted_lines(chunk: Array, rows: list[Array], xp: Namespace, scratch: Scratch) -> Array:
     """Each column of a chunk as a line, the rows of each class sorted within it: (b, n)."""
     lines = [xp.permute_dims(xp.take(chunk, r, axis=0), (1, 0)) for r in rows]
     return xp.concat([xp.sort(line, axis=1, stable=False) for line in lines], axis=1)

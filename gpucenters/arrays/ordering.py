@@ -15,6 +15,7 @@ from . import family, generic
 from .devices import Place
 from .grid import chunk_size, ranges
 from .groups import Groups
+from .threads import Scratch
 from .typing import Array
 
 _LONG = 256  # items of a list from which on a search pays for looking at fewer of them
@@ -238,7 +239,12 @@ class SparseSortedColumns(SortedColumns):
 
 
 def sort_columns(
-    chunk: Array, rows: list[Array], weights: list[Any] | None, groups: Groups, place: Place
+    chunk: Array,
+    rows: list[Array],
+    weights: list[Any] | None,
+    groups: Groups,
+    place: Place,
+    scratch: Scratch,
 ) -> DenseSortedColumns:
     """The columns of a dense chunk, sorted within each class.
 
@@ -253,12 +259,14 @@ def sort_columns(
         Their weights.
     groups : Groups
     place : Place
+    scratch : Scratch
+        Where the values may lie: they are valid until the thread sorts the next columns.
     """
     xp, b = place.xp, chunk.shape[1]
     counts = tuple(int(r.shape[0]) for r in rows)
     sorted_weights = cumulative = None
     if weights is None:
-        table = (family if place.family else generic).sorted_lines(chunk, rows, xp)
+        table = (family if place.family else generic).sorted_lines(chunk, rows, xp, scratch)
     else:
         # One line a column, so that each sort runs over contiguous memory.
         lines = [xp.permute_dims(xp.take(chunk, r, axis=0), (1, 0)) for r in rows]

@@ -6,13 +6,16 @@ are enough. A pool lives as long as one call: nothing is left that a fork could 
 
 from __future__ import annotations
 
+import math
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import joblib
+import numpy as np
 
 from .devices import Place
 from .namespace import is_numpy
@@ -35,6 +38,21 @@ def thread_count(place: Place) -> int:
     # In the worker processes of joblib this is set to their share of the cores.
     limit = os.environ.get("OMP_NUM_THREADS", "")
     return max(1, min(cores, int(limit)) if limit.isdigit() and int(limit) else cores)
+
+
+class Scratch:
+    """Host memory that a thread takes up once and not anew for each task: fresh pages are slow."""
+
+    def __init__(self) -> None:
+        self._of_thread = threading.local()
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        """An array that is valid until the thread asks for the next one."""
+        size = math.prod(shape) * np.dtype(dtype).itemsize
+        held = getattr(self._of_thread, "held", None)
+        if held is None or held.shape[0] < size:
+            held = self._of_thread.held = np.empty(size, np.uint8)
+        return held[:size].view(dtype).reshape(shape)
 
 
 def run(

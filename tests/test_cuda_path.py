@@ -20,7 +20,7 @@ import scipy.sparse
 from conftest import BACKENDS, cupy
 from strategies import quietly
 
-from gpucenters import L1CenterClassifier, L2CenterClassifier, devices
+from gpucenters import L1CenterClassifier, L2CenterClassifier, SparseBernoulliNB, devices
 from gpucenters.arrays import compressed, grid, kernels
 from gpucenters.arrays.budget import resolve_budget
 from gpucenters.arrays.devices import place_of
@@ -55,15 +55,18 @@ def _syncs(model: Any, X: Any, y: np.ndarray) -> tuple[int, list[str]]:
 @on_stand_in
 @pytest.mark.parametrize("classes", [2, 3, 11])
 @pytest.mark.parametrize("kind", ["array", "csr", "csc"])
-@pytest.mark.parametrize("scale", [None, "pooled"])
-def test_an_l2_fit_on_the_device_waits_a_fixed_number_of_times(
-    classes: int, kind: str, scale: str | None, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "model",
+    [L2CenterClassifier(k=5), L2CenterClassifier(k=5, scale="pooled"), SparseBernoulliNB(k=5)],
+    ids=str,
+)
+def test_a_fit_from_sums_on_the_device_waits_a_fixed_number_of_times(
+    classes: int, kind: str, model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     backend, seen = BACKENDS["cupy"], {}
     for n, m, chunk in ((60, 20, 64), (700, 90, 256), (700, 90, 64)):
         monkeypatch.setattr(grid, "_CUDA_CHUNK", chunk)
         X, y = _counts(n, m, classes)
-        model = L2CenterClassifier(k=5, scale=scale)
         seen[n, m, chunk] = _syncs(model, getattr(backend, kind)(X), y)
     assert len({count for count, _ in seen.values()}) == 1, seen
     assert all(count <= 15 for count, _ in seen.values()), seen

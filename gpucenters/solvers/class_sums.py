@@ -17,7 +17,7 @@ from ..arrays.dense import DenseBlock, RowChunk
 from ..arrays.devices import Place
 from ..arrays.grid import chunk_size, ranges
 from ..arrays.groups import Groups
-from ..arrays.ops import to_float
+from ..arrays.ops import numbers
 from ..arrays.threads import run
 from ..arrays.typing import Array
 from ..arrays.work import Work
@@ -188,7 +188,7 @@ def feature_sums(total: Array, place: Place) -> list[float]:
     cuts = ranges(total.shape[1], chunk_size(place))
     parts = list(run(lambda cut: xp.sum(total[:, cut[0] : cut[1]], axis=1), cuts, place))
     sums = xp.sum(xp.stack(parts), axis=0)
-    return [to_float(sums[c]) for c in range(total.shape[0])]
+    return numbers(sums)
 
 
 def check_alpha(alpha: Any) -> float:

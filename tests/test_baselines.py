@@ -88,5 +88,7 @@ def test_bad_labels_and_parameters_are_refused(function: Any) -> None:
         function(COUNTS, None)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         function(COUNTS, Y[:-1])
-    with pytest.raises(ValueError, match="alpha=-1"):
-        function(COUNTS, Y, alpha=-1)
+    for alpha in (-1, 1e308, float("inf"), float("nan"), "1", True, None):
+        with pytest.raises(ValueError, match="alpha="):
+            function(COUNTS, Y, alpha=alpha)
+    assert np.all(np.isfinite(function(COUNTS, Y, alpha=1e100)))

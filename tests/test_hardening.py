@@ -155,7 +155,7 @@ def test_transform_refuses_nan_in_every_container() -> None:
     Q[3, 1] = np.nan
     for container in (np.asarray, scipy.sparse.csr_array, scipy.sparse.csc_array):
         model = L2CenterClassifier(k=2).fit(container(X), y)
-        with pytest.raises(ValueError, match="NaN"):
+        with pytest.raises(ValueError, match=r"NaN in feature 1 \(first in row 3\)"):
             model.transform(container(Q))
 
 

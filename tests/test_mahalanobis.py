@@ -584,6 +584,23 @@ def test_a_singular_covariance_names_the_rank_and_the_remedy(backend: Any) -> No
     wide, labels = _data(2, 20, 40)
     with pytest.raises(ValueError, match="its rank is 18"):
         MahalanobisCenterClassifier().fit(backend.array(wide), labels)
+    scaled = X.copy()
+    scaled[:, 4] = wide[: len(X), 0].mean() + 1e-9 * np.arange(len(X)) % 3e-9
+    with pytest.raises(ValueError, match=r"scales lie far apart.* bring the features to one scale"):
+        MahalanobisCenterClassifier().fit(backend.array(scaled), y)
+    with pytest.raises(ValueError, match=r"Use shrinkage \(a number in \(0, 1\]\)"):
+        MahalanobisCenterClassifier(covariance=np.ones((5, 5))).fit(backend.array(X), y)
+
+
+@pytest.mark.parametrize("power", [-150, -90, 80, 150])
+def test_ledoit_wolf_says_when_fourth_powers_leave_float64(power: int, backend: Any) -> None:
+    X, y = _data(2)
+    model = MahalanobisCenterClassifier(shrinkage="ledoit-wolf")
+    expected = model.fit(backend.array(X), y).shrinkage_
+    scaled = model.fit(backend.array(X * 2.0 ** (200 if power > 0 else -200)), y)
+    assert scaled.shrinkage_ == pytest.approx(expected, rel=1e-12)
+    with pytest.raises(ValueError, match=r"fourth powers of X.* Rescale X"):
+        model.fit(backend.array(X * 10.0**power), y)
 
 
 @pytest.mark.parametrize(
@@ -599,7 +616,10 @@ def test_a_singular_covariance_names_the_rank_and_the_remedy(backend: Any) -> No
         (np.eye(3), r"shape \(3, 3\), but X has 2 features"),
         ([1.0, 1.0], r"shape \(2,\)"),
         ([[1.0, np.nan], [np.nan, 1.0]], "NaN or infinity"),
-        ([["a", "b"], ["b", "a"]], "a matrix of numbers"),
+        ([["a", "b"], ["b", "a"]], "a dense matrix of real numbers"),
+        (np.eye(2) + 0.5j * np.eye(2), "real numbers, got one of complex128"),
+        (scipy.sparse.eye(2, format="csr"), "a sparse one: use covariance.toarray"),
+        ([[0.0, 0.0], [0.0, 0.0]], r"singular: its rank is 0\.$"),
         ("diagonal", "use 'pooled', 'total' or a matrix"),
         (None, "use 'pooled', 'total' or a matrix"),
     ],

@@ -73,6 +73,20 @@ def test_equals_exhaustive_search(alpha: Fraction, backend: Any) -> None:
     assert optimal >= 0.97 * found
 
 
+def test_counts_of_very_different_sizes_equal_exhaustive_search(backend: Any) -> None:
+    # Beside the largest counts the rest of a support's mass, and alpha, are below rounding.
+    rng, optimal, problems = np.random.default_rng(9), 0, PROBLEMS[backend.name]
+    for _ in range(problems):
+        X = rng.poisson(1.0, (rng.integers(2, 4), 6)) * 10.0 ** rng.integers(0, 15, 6)
+        y, k = np.arange(len(X)), int(rng.integers(1, 4))
+        truth = exact_multinomial(X.astype(np.int64), y, k, Fraction(1, 10**10))
+        model = quietly(SparseMultinomialNB(k=k, alpha=0).fit, backend.array(X), y)
+        slack = 1e-13 * float(X.sum())
+        assert model.upper_bound_ >= truth.likelihood - slack
+        optimal += truth.every[tuple(model.support_.tolist())] >= truth.likelihood - slack
+    assert optimal >= 0.97 * problems
+
+
 def _value(f: np.ndarray, support: Any) -> float:
     f = f[:, list(support)]
     mass = f.sum(axis=1)
@@ -423,6 +437,17 @@ def test_sums_that_overflow_name_the_feature(backend: Any) -> None:
             SparseMultinomialNB().fit(X, Y)
 
 
+def test_values_too_large_for_the_dual_are_refused(backend: Any) -> None:
+    X = np.random.default_rng(0).poisson(1.0, (6, 5)).astype(float)
+    y = np.arange(6) // 3
+    for scale, alpha in ((1e300, 0), (1e145, 1e-6), (1e160, 1e100)):
+        with pytest.raises(ValueError, match=r"values of X are too large: .*Rescale X"):
+            SparseMultinomialNB(k=1, alpha=alpha).fit(backend.array(X * scale), y)
+    for scale, alpha in ((1e135, 0), (1e148, 1.0)):
+        model = SparseMultinomialNB(k=1, alpha=alpha).fit(backend.array(X * scale), y)
+        assert np.isfinite(model.objective_) and len(model.support_) == 1
+
+
 def test_features_that_tell_nothing_apart_are_warned_of(backend: Any) -> None:
     X = np.concatenate([COUNTS[:6, :2], np.ones((6, 3))], axis=1)
     X[:, :2] = [[4, 0], [0, 4]] * 3
@@ -434,7 +459,11 @@ def test_features_that_tell_nothing_apart_are_warned_of(backend: Any) -> None:
 
 
 def test_wrong_parameters_are_named() -> None:
-    for parameters, word in (({"alpha": -1}, "alpha=-1"), ({"k": 0}, "k=0")):
+    for parameters, word in (
+        ({"alpha": -1}, "alpha=-1"),
+        ({"alpha": 1e101}, r"alpha=1e\+101.* from 0 to 1e\+100"),
+        ({"k": 0}, "k=0"),
+    ):
         with pytest.raises(ValueError, match=word):
             SparseMultinomialNB(**parameters).fit(COUNTS, Y)
         with pytest.raises(ValueError, match=word):

@@ -291,7 +291,7 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
-            Of dense X only the selected features are read.
+            Of dense X only the selected features are read: what is wrong elsewhere is not seen.
 
         Returns
         -------
@@ -316,6 +316,7 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            Of dense X only the selected features are read: what is wrong elsewhere is not seen.
 
         Returns
         -------

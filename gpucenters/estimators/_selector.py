@@ -45,13 +45,20 @@ class FeatureSelector(SelectorMixin, _Classifier):
         self._ready()
         if not is_sparse(X) and is_numpy(array_namespace(X)):
             check_place(self, X, "transform")
-            return super().transform(X)
+            try:
+                return super().transform(X)
+            except ValueError:
+                self._check_finite(check_X(self, X, reset=False))  # says which feature and row
+                raise
         checked = check_X(self, X, reset=False)
         check_place(self, checked, "transform")
         with place_of(checked).current():
-            block = as_block(checked, place_of(checked), summed=False, checked=True)
-            block.check_finite(squares=False)
+            self._check_finite(checked)
             return take_columns(checked, place_of(checked).move(self._selection().support))
+
+    @staticmethod
+    def _check_finite(X: Any) -> None:
+        as_block(X, place_of(X), summed=False, checked=True).check_finite(squares=False)
 
     def inverse_transform(self, X: Any) -> Any:
         """X with columns of zeros where `transform` left features out.

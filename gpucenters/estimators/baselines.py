@@ -34,7 +34,7 @@ def odds_ratio(X: Any, y: Any, alpha: float = 1.0) -> Array:
     y : array of shape (n_samples,)
         Labels of two classes.
     alpha : float, default=1.0
-        Smoothing; 0 counts as 1e-10.
+        Smoothing; below 1e-10 it counts as 1e-10.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def thresholded_multinomial(X: Any, y: Any, alpha: float = 1.0) -> Array:
     y : array of shape (n_samples,)
         Labels of two classes.
     alpha : float, default=1.0
-        Smoothing; 0 counts as 1e-10.
+        Smoothing; below 1e-10 it counts as 1e-10.
 
     Returns
     -------

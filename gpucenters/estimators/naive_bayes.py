@@ -108,7 +108,7 @@ class SparseBernoulliNB(_NaiveBayes):
     k : int, float or "all", default="all"
         The number of features (int >= 1), a fraction of them (float in (0, 1]), or all.
     alpha : float, default=1.0
-        Additive smoothing, the same for every feature; 0 counts as 1e-10.
+        Additive smoothing, the same for every feature; below 1e-10 it counts as 1e-10.
     binarize : float or None, default=0.0
         Values above it are 1, others 0. None: X holds zeros and ones already.
     fit_prior : bool, default=True
@@ -245,7 +245,7 @@ class SparseMultinomialNB(_NaiveBayes):
     k : int, float or "all", default="all"
         The number of features (int >= 1), a fraction of them (float in (0, 1]), or all.
     alpha : float, default=1.0
-        Additive smoothing, the same for every feature; 0 counts as 1e-10.
+        Additive smoothing, the same for every feature; below 1e-10 it counts as 1e-10.
     fit_prior : bool, default=True
         Class priors as in the training data; else all equal.
     class_prior : array of shape (n_classes,), default=None
@@ -272,7 +272,8 @@ class SparseMultinomialNB(_NaiveBayes):
         h_i at the solution of the dual for this k: see Notes.
     upper_bound_, lower_bound_, gap_ : float
         psi(k), which the log-likelihood of no k features exceeds; the log-likelihood of the
-        features found; and their difference. With ``gap_`` 0 they are the best k features.
+        features found; and their difference. With ``gap_`` 0 they are the best k features. All to
+        rounding: that of the bounds is relative to C, below.
     centers_ : array of shape (n_classes, k), float64
         Shares of the features of the support.
     objective_ : float
@@ -302,7 +303,8 @@ class SparseMultinomialNB(_NaiveBayes):
     by simplicial decomposition (a method of cutting planes) until its own gap is rounding; the
     support comes from the k largest h_i on all sides of the solution, ways between these, and swaps
     of features at the edge while ``gap_`` is not zero. It is never worse than the reconstruction
-    that [1]_ gives.
+    that [1]_ gives. A gap that is left does not say that better features exist: the dual may be
+    above what k features can reach, by more the smaller k and the more classes there are.
 
     References
     ----------

@@ -155,7 +155,7 @@ def bernoulli_nb(
     y : array of integers of shape (n,)
         Classes 0..K-1.
     alpha : float, default=1.0
-        Smoothing; 0 counts as 1e-10.
+        Smoothing; below 1e-10 it counts as 1e-10.
     binarize : float or None, default=0.0
         Values above it are 1, others 0. None: X holds zeros and ones already.
     n_classes : int, optional

@@ -25,6 +25,7 @@ from ..arrays.work import Work
 # Arrays that blocks add to.
 _IN_PLACE = ("total", "square", "spread", "energy", "cross", "cubic", "quartic")
 _LEAST_ALPHA = 1e-10  # as scikit-learn: logarithms of zero help nobody
+_MOST_ALPHA = 1e100  # beyond it products of smoothed sums leave float64
 
 
 @dataclass
@@ -192,13 +193,14 @@ def feature_sums(total: Array, place: Place) -> list[float]:
 
 
 def check_alpha(alpha: Any) -> float:
-    """``alpha`` as a float, at least 1e-10; raises for anything but a number >= 0."""
+    """``alpha`` as a float, at least 1e-10; raises for anything but a number from 0 to 1e100."""
     try:
         value = float(alpha) if not isinstance(alpha, bool | str) else math.nan
     except TypeError:
         value = math.nan
-    if not 0 <= value < math.inf:
+    if not 0 <= value <= _MOST_ALPHA:
         raise ValueError(
-            f"alpha={alpha!r} is not valid: use one number >= 0, the same for every feature."
+            f"alpha={alpha!r} is not valid: use one number from 0 to {_MOST_ALPHA:g}, the same for "
+            "every feature."
         )
     return max(value, _LEAST_ALPHA)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ..arrays.devices import Place
+from ..arrays.namespace import is_sparse
 from ..arrays.ops import array_namespace, to_float, to_numpy
 from ..arrays.products import gram
 from ..arrays.typing import Array
 from .cross_moments import CrossMoments
 
 _EPS = 2.0**-52
+_LEAST_FOURTH = 1e-280  # below it what squares of variances underflow to is seen
 _UNEVEN = 1e-10  # of the largest entry: what rounding may leave between S and its transpose
 
 
@@ -47,11 +52,16 @@ def check_covariance(covariance: Any, shrinkage: Any) -> None:
 
 def given_covariance(covariance: Any, n_features: int, place: Place) -> Array:
     """A covariance that the user gave, as float64 at ``place``; raises unless it is symmetric."""
-    xp = place.xp
+    xp, wanted = place.xp, "covariance must be 'pooled', 'total' or a dense matrix of real numbers"
+    if is_sparse(covariance):
+        raise ValueError(f"{wanted}, got a sparse one: use covariance.toarray().")
+    given = np.asarray(to_numpy(covariance))
+    if given.dtype.kind == "c":
+        raise ValueError(f"{wanted}, got one of {given.dtype}.")
     try:
-        S = place.asarray(to_numpy(covariance).astype("float64"))
+        S = place.asarray(given.astype("float64"))
     except (TypeError, ValueError) as error:
-        raise ValueError("covariance must be 'pooled', 'total' or a matrix of numbers.") from error
+        raise ValueError(f"{wanted}.") from error
     if S.shape != (n_features, n_features):
         raise ValueError(
             f"covariance has shape {tuple(S.shape)}, but X has {n_features} features: it must be "
@@ -67,7 +77,7 @@ def given_covariance(covariance: Any, n_features: int, place: Place) -> Array:
             f"covariance is not symmetric: entry ({i}, {j}) is {float(S[i, j])!r}, entry "
             f"({j}, {i}) is {float(S[j, i])!r}."
         )
-    return (S + xp.matrix_transpose(S)) / 2
+    return S / 2 + xp.matrix_transpose(S) / 2
 
 
 def covariance_matrix(
@@ -135,6 +145,16 @@ def _ledoit_wolf(moments: CrossMoments, S: Array) -> float:
     mu = xp.linalg.trace(S) / m
     off = S - mu * xp.eye(m, dtype=xp.float64, device=place.device)
     delta = to_float(xp.sum(off * off)) / m
+    fourth = to_float(mu * mu)
+    if (
+        not delta - delta == 0
+        or not to_float(xp.sum(moments.quartic)) < math.inf
+        or (fourth < _LEAST_FOURTH and to_float(mu) > 0)
+    ):
+        raise ValueError(
+            "shrinkage='ledoit-wolf' takes fourth powers of X, and these leave float64: its values "
+            "are too large or too small. Rescale X."
+        )
     noise = to_float(xp.sum(moments.quartic)) / whole - to_float(xp.sum(S * S))
     beta = min(max(noise / (m * whole), 0.0), delta)
     return beta / delta if beta else 0.0
@@ -186,14 +206,19 @@ def whitening(S: Array, place: Place, *, given: bool = False) -> Whitening:
         )
     if not smallest > least:
         rank = int(xp.count_nonzero(values > max(least, 0.0)))
-        reason = (
-            ""
-            if given
-            else "Features are constant or depend on each other, or the samples are too few. "
-        )
+        what = f"the covariance of the {m} features is singular: its rank is {rank}"
+        if largest == 0:  # which no shrinkage mends
+            raise ValueError(f"{what}." + ("" if given else " All are constant in each class."))
+        reason, remedy = "", "a number in (0, 1]"
+        if not given:
+            reason = (
+                " Features are constant or depend on each other, their scales lie far apart, or "
+                "the samples are too few."
+            )
+            remedy += ", or 'ledoit-wolf'"
         raise ValueError(
-            f"the covariance of the {m} features is singular: its rank is {rank}. {reason}Use "
-            "shrinkage (a number in (0, 1], or 'ledoit-wolf'), or drop features."
+            f"{what}.{reason} Use shrinkage ({remedy}), bring the features to one scale, or drop "
+            "some."
         )
     # As the product of a matrix with its own transpose it is symmetric to the bit.
     fourth_root = xp.matrix_transpose(vectors / xp.sqrt(xp.sqrt(values)))

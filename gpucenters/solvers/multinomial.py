@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -24,6 +23,8 @@ from .duality import solve_dual
 from .screening import Screen
 from .selection import Selection, resolve_k
 from .swaps import Primal, best_support
+
+_MOST_MASS = 1e150  # beyond it squares overflow; beyond as many times alpha shares underflow
 
 
 @dataclass(frozen=True)
@@ -73,8 +74,12 @@ class MultinomialCenters(Centers):
         """B_c of all features."""
         m = self.total.shape[1]
         mass = [s + m * self.alpha for s in feature_sums(self.total, self.place)]
-        if not math.isfinite(sum(mass)):
-            raise ValueError("the values of X are too large: their sums overflow float64.")
+        most = _MOST_MASS * min(self.alpha, 1.0)
+        if not sum(mass) <= most:
+            raise ValueError(
+                f"the values of X are too large: their sum is {sum(mass):g}, with alpha="
+                f"{self.alpha:g} it may be at most {most:g}. Rescale X."
+            )
         return mass
 
     def _smoothed(self, columns: Array) -> Array:
@@ -237,7 +242,7 @@ def multinomial_nb(
     y : array of integers of shape (n,)
         Classes 0..K-1.
     alpha : float, default=1.0
-        Smoothing; 0 counts as 1e-10.
+        Smoothing; below 1e-10 it counts as 1e-10.
     n_classes : int, optional
         K; by default the largest code + 1.
     sample_weight : array of shape (n,), optional

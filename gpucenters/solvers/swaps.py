@@ -110,18 +110,35 @@ def _between(f: Array, one: Primal, other: Array) -> Primal:
     if leave.shape[0] == 0:
         return one
     leave = xp.flip(leave)
-    steps = xp.take(one.h, enter) - xp.take(one.h, leave)
-    moved = xp.take(f, enter, axis=1) - xp.take(f, leave, axis=1)
-    change = xp.cumulative_sum(steps) - _drop(one.mass, one.p, xp.cumulative_sum(moved, axis=1))
+    steps = xp.cumulative_sum(xp.take(one.h, enter) - xp.take(one.h, leave))
+    f_leave, f_enter = xp.take(f, leave, axis=1), xp.take(f, enter, axis=1)
+    both = xp.take(f, xp.nonzero(member & wanted)[0], axis=1)
+    rest = xp.sum(both, axis=1)[:, None] + _sums_after(f_leave)
+    change = steps - _drop(rest + xp.cumulative_sum(f_enter, axis=1), one.p)
     count = int(xp.argmax(ranking_key(change - xp.min(change)))) + 1
     kept = xp.nonzero(member & ~members(leave[:count], f.shape[1]))[0]
     return primal(f, xp.sort(xp.concat([kept, enter[:count]])))
 
 
-def _drop(mass: Array, p: list[float], moved: Array) -> Array:
-    """What the value falls short of the sum at ``p``, for changes of mass of shape (K, j)."""
-    xp = array_namespace(moved)
-    mass = xp.permute_dims(mass[:, None] + moved, (1, 0))
+def _sums_after(f: Array) -> Array:
+    """The sum of all columns after each one, of shape (K, j).
+
+    (The mass that is left when features go is added up, not subtracted: of a few large features it
+    would be rounding.)
+    """
+    xp = array_namespace(f)
+    return xp.flip(_sums_before(xp.flip(f, axis=1)), axis=1)
+
+
+def _sums_before(f: Array) -> Array:
+    xp = array_namespace(f)
+    return xp.concat([xp.zeros_like(f[:, :1]), xp.cumulative_sum(f[:, :-1], axis=1)], axis=1)
+
+
+def _drop(mass: Array, p: list[float]) -> Array:
+    """What the values of supports of ``mass`` (K, j) fall short of their sums at ``p``."""
+    xp = array_namespace(mass)
+    mass = xp.permute_dims(mass, (1, 0))
     total = xp.sum(mass, axis=1)
     return total * entropy_distance(mass / total[:, None], p)
 
@@ -137,24 +154,24 @@ def _swapped(f: Array, at: Primal, h: Array) -> Primal:
     # Swaps are told by the few features at the edge and the mass of the rest.
     edge = xp.sort(xp.concat([xp.take(inside, weak), xp.take(outside, strong)]))
     f_edge, chosen, mass = xp.take(f, edge, axis=1), xp.take(member, edge), at.mass
+    rest = xp.nonzero(member & ~members(edge, f.shape[1]))[0]
+    fixed = xp.sum(xp.take(f, rest, axis=1), axis=1)[:, None]
     for _ in range(_ROUNDS):
         p = _shares(mass)
         h = divergence(f_edge, p)
         # (Of pairs that are alike, the first: the last feature leaves, and the first enters.)
         leave, enter = xp.flip(xp.nonzero(chosen)[0]), xp.nonzero(~chosen)[0]
-        moved = (
-            xp.take(f_edge, enter, axis=1)[:, None, :] - xp.take(f_edge, leave, axis=1)[:, :, None]
-        )
+        f_leave, f_enter = xp.take(f_edge, leave, axis=1), xp.take(f_edge, enter, axis=1)
+        left = fixed + _sums_before(f_leave) + _sums_after(f_leave)
+        masses = xp.reshape(left[:, :, None] + f_enter[:, None, :], (k, -1))
         steps = xp.take(h, enter)[None, :] - xp.take(h, leave)[:, None]
-        moved = xp.reshape(moved, (k, -1))
-        change = xp.reshape(steps, (-1,)) - _drop(mass, p, moved)
+        change = xp.reshape(steps, (-1,)) - _drop(masses, p)
         best = int(xp.argmax(ranking_key(change - xp.min(change))))
         if to_float(change[best]) <= _EQUAL * at.value:
             break
         width = int(enter.shape[0])
         chosen[int(leave[best // width])], chosen[int(enter[best % width])] = False, True
-        mass = mass + moved[:, best]
-    rest = xp.nonzero(member & ~members(edge, f.shape[1]))[0]
+        mass = masses[:, best]
     return primal(f, xp.sort(xp.concat([rest, xp.take(edge, xp.nonzero(chosen)[0])])))
 
 

@@ -9,6 +9,7 @@ os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
 import importlib
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,17 @@ class Backend:
             return x.get()
         return np.asarray(self.xp.asarray(x, device=self.xp.Device("CPU_DEVICE")))
 
+    def assert_same(self, found: Any, expected: Any) -> None:
+        """Assert that two arrays that live here hold the same bits.
+
+        On a GPU to rounding: there additions to one number come in any order.
+        """
+        found, expected = self.host(found), self.host(expected)
+        if self.name == "cupy" and not hasattr(cupy, "_fake"):
+            np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
+        else:
+            np.testing.assert_array_equal(found, expected)
+
     def check(self, x: Any) -> None:
         """Assert that ``x`` is an array of this library on this device."""
         assert array_api_compat.array_namespace(x) is self.xp
@@ -133,6 +145,15 @@ def backend(request: pytest.FixtureRequest) -> Backend:
 def sparse_backend(request: pytest.FixtureRequest) -> Backend:
     """Each namespace that has sparse matrices."""
     return BACKENDS[request.param]
+
+
+@pytest.fixture(autouse=True)
+def _no_memory_went_while_it_was_copied() -> Iterator[None]:
+    yield
+    faults = getattr(cupy, "_fake", None) and cupy._fake.faults.copy()
+    if faults:
+        cupy._fake.faults.clear()
+    assert not faults
 
 
 @pytest.fixture

@@ -18,10 +18,18 @@ import numpy as np
 import pytest
 import scipy.sparse
 from conftest import BACKENDS, cupy
+from sklearn.base import clone
 from strategies import quietly
 
-from gpucenters import L1CenterClassifier, L2CenterClassifier, SparseBernoulliNB, devices
-from gpucenters.arrays import compressed, grid, kernels
+from gpucenters import (
+    L1CenterClassifier,
+    L2CenterClassifier,
+    MahalanobisCenterClassifier,
+    SparseBernoulliNB,
+    SparseMultinomialNB,
+    devices,
+)
+from gpucenters.arrays import grid, kernels, uploads
 from gpucenters.arrays.budget import resolve_budget
 from gpucenters.arrays.devices import place_of
 
@@ -73,6 +81,19 @@ def test_a_fit_from_sums_on_the_device_waits_a_fixed_number_of_times(
 
 
 @on_stand_in
+def test_whole_numbers_that_cancel_wait_a_fixed_number_of_times(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, y = _counts(700, 30)
+    there, seen = BACKENDS["cupy"].csr(X + 1000), []
+    for chunk in (2**25, 1000, 100):
+        monkeypatch.setattr(grid, "_CUDA_CHUNK", chunk)
+        seen.append(_syncs(L2CenterClassifier(k=3), there, y))
+    one, *many = (count for count, _ in seen)
+    assert one + 1 == many[0] == many[1], seen  # (cut into chunks, where the rows begin is fetched)
+
+
+@on_stand_in
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("weighted", [False, True])
@@ -111,9 +132,14 @@ def test_predictions_on_the_device_wait_a_fixed_number_of_times() -> None:
 
 
 def _containers(X: np.ndarray) -> list[Any]:
-    return [X, np.asfortranarray(X), X.astype(np.int64), X.astype(np.float16), X.astype(">f8")] + [
-        kind(X) for kind in (scipy.sparse.csr_array, scipy.sparse.csc_matrix)
-    ]
+    dense = [X, np.asfortranarray(X)] + [X.astype(t) for t in (np.int64, np.float16, ">f8", "g")]
+    sparse = []
+    for kind in (scipy.sparse.csr_array, scipy.sparse.csc_matrix):
+        for dtype in (np.float32, np.int8, ">f4", ">i4", ">f8", "g"):
+            matrix = kind(X)
+            matrix.data = matrix.data.astype(dtype)  # (as a constructor would not leave it)
+            sparse.append(matrix)
+    return dense + sparse
 
 
 @pytest.mark.parametrize("upload", [2**23, 100, 37])
@@ -187,25 +213,158 @@ def _check_order(actions: list[Any]) -> None:
     assert len(uploads) >= 8
 
 
+def _fits(model: Any, X: Any, y: np.ndarray) -> Any:
+    return quietly(model.fit, X, y)
+
+
+def _parts(model: Any, X: Any, y: np.ndarray) -> Any:
+    for rows in (slice(0, 1000), slice(1000, 3000)):
+        quietly(model.partial_fit, X[rows], y[rows], classes=[0, 1, 2])
+    return model
+
+
+_DEVICE = {"device": "cuda"}
+_ROOMS: list[tuple[Any, Any]] = [
+    (L2CenterClassifier(k=4, **_DEVICE), _fits),
+    (L2CenterClassifier(k=4, scale="std", **_DEVICE), _fits),
+    (L2CenterClassifier(k=4, **_DEVICE), _parts),
+    (L1CenterClassifier(k=4, **_DEVICE), _fits),
+    (SparseBernoulliNB(k=4, **_DEVICE), _fits),
+    (SparseMultinomialNB(k=4, **_DEVICE), _parts),
+    (MahalanobisCenterClassifier(k=4, **_DEVICE), _fits),
+]
+
+
 @on_stand_in
-@pytest.mark.parametrize("kind", [scipy.sparse.csr_array, scipy.sparse.csc_array, np.asarray])
-def test_out_of_memory_halves_the_chunk(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compressed, "_LEAST", 16)
-    X, y = _counts(3000, 40)
-    data = kind(X)
-    expected = L2CenterClassifier(k=4).fit(X, y)
-    pool = cupy._fake.pool()
+@pytest.mark.parametrize(
+    "kind",
+    [np.asarray, scipy.sparse.csr_array, scipy.sparse.csc_array, scipy.sparse.csr_matrix],
+    ids=["dense", "csr", "csc", "csr of integers"],
+)
+@pytest.mark.parametrize(("model", "fit"), _ROOMS, ids=[f"{m} {f.__name__}" for m, f in _ROOMS])
+def test_out_of_memory_halves_the_chunks(
+    kind: Any, model: Any, fit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grid, "_LEAST", 1024)
+    monkeypatch.setattr(grid, "_CUDA_CHUNK", 2**17)
+    X, y = _counts(3000, 40, 3)
+    data = kind(X.astype(np.int64) if kind is scipy.sparse.csr_matrix else X)
+    if kind is scipy.sparse.csc_array and fit is _parts:
+        pytest.skip("rows of CSC are not cut")
+    expected = fit(clone(model), data, y)
+    predicted = expected.predict(data)
+    pool, found = cupy._fake.pool(), clone(model)
     try:
-        pool.limit = pool.used + 250_000
-        found = L2CenterClassifier(k=4, device="cuda").fit(data, y)
-        pool.limit = 0
+        # (A chunk of float64, alone, would take 960 kB.)
+        pool.limit = pool.used + 700_000
+        found = fit(found, data, y)
+        np.testing.assert_array_equal(found.predict(data), predicted)
         np.testing.assert_array_equal(found.support_, expected.support_)
-        np.testing.assert_allclose(found.scores_.get(), expected.scores_, rtol=1e-13)
+        pool.limit = 0
+        np.testing.assert_allclose(found.scores_.get(), expected.scores_.get(), rtol=1e-11)
         pool.limit = pool.used + 20_000
-        with pytest.raises(MemoryError, match=r"Out of memory|stored values|column of"):
-            L2CenterClassifier(k=4, device="cuda").fit(data, y)
+        with pytest.raises(MemoryError):
+            fit(clone(model), data, y)
     finally:
         pool.limit = 0
+
+
+@on_stand_in
+def test_a_small_budget_makes_chunks_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grid, "_LEAST", 1024)
+    monkeypatch.setattr(grid, "_CUDA_CHUNK", 2**20)
+    X, y = _counts(4000, 100)
+    pool, peaks = cupy._fake.pool(), {}
+    for kind in (np.asarray, scipy.sparse.csr_array):
+        for budget in ("1GB", "500kB"):
+            there = getattr(BACKENDS["cupy"], "array" if kind is np.asarray else "csr")(X)
+            for model in (L2CenterClassifier(scale="std"), L1CenterClassifier()):
+                model.set_params(memory_budget=budget)
+                pool.peak = before = pool.used
+                quietly(model.fit, there, y)
+                name = type(model).__name__, kind.__name__
+                peaks.setdefault(name, []).append(pool.peak - before)
+    for name, (large, small) in peaks.items():
+        assert small < 1_000_000 and small < 0.6 * large, (name, large, small)
+
+
+@on_stand_in
+def test_without_page_locked_memory_chunks_are_halved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grid, "_LEAST", 1024)
+    monkeypatch.setattr(grid, "_CUDA_CHUNK", 2**17)
+    import cupyx
+
+    empty = cupyx.empty_pinned
+
+    def scarce(shape: int, dtype: Any) -> np.ndarray:
+        if shape > 100_000:
+            raise cupy.cuda.runtime.CUDARuntimeError(2, "cudaErrorMemoryAllocation", "no memory")
+        return empty(shape, dtype)
+
+    monkeypatch.setattr(cupyx, "empty_pinned", scarce)
+    X, y = _counts(3000, 40)
+    expected = L2CenterClassifier(k=4).fit(X, y)
+    found = L2CenterClassifier(k=4, device="cuda").fit(X, y)
+    np.testing.assert_array_equal(found.support_, expected.support_)
+
+
+@on_stand_in
+def test_a_slot_that_cannot_be_had_leaves_the_other_as_it_is() -> None:
+    """The next chunk may go into a slot only after the work on it, be there an error before."""
+    upload, null = uploads.Upload(), cupy.cuda.Stream.null
+    upload.send(np.zeros(1000))
+    upload.send(np.zeros(1000))
+    last = cupy.cuda.Event()
+    last.record(null)  # after the work on the second chunk
+    pool = cupy._fake.pool()
+    try:
+        pool.limit = pool.used + 1
+        with pytest.raises(MemoryError):
+            upload.send(np.zeros(10_000))
+    finally:
+        pool.limit = 0
+    cupy._fake.actions.clear()
+    upload.send(np.zeros(1000))
+    first = cupy._fake.actions[0]
+    waits = [a for a in cupy._fake.actions if a.what == "wait" and a.stream != "null"]
+    assert first.what == "record" and waits
+    assert all(int(str(a.about).split()[-1]) > int(str(last).split()[-1]) for a in waits)
+
+
+def test_a_memory_map_is_read_in_strips_on_the_device(tmp_path: Path) -> None:
+    X, y = _counts(200, 60)
+    path = tmp_path / "x.dat"
+    np.asarray(X).tofile(path)
+    mapped = np.memmap(path, dtype=X.dtype, mode="r", shape=X.shape)
+    expected = quietly(L1CenterClassifier(k=2).fit, X, y)
+    model = L1CenterClassifier(k=2, device="cuda", memory_budget=200_000)
+    found = quietly(model.fit, mapped, y)
+    assert found.support_.tolist() == expected.support_.tolist()
+
+
+@on_stand_in
+@pytest.mark.parametrize("layout", ["csr", "csc"])
+def test_strided_arrays_in_cupyx_matrices_are_read_right(layout: str) -> None:
+    X, y = _counts(80, 30)
+    plain = getattr(BACKENDS["cupy"], layout)(X)
+    table = cupy.zeros((plain.nnz, 3), dtype=cupy.float32)
+    places = cupy.zeros((plain.nnz, 2), dtype=cupy.int32)
+    table[:, 1], places[:, 0] = plain.data, plain.indices
+    kind = type(plain)
+    strided = kind((table[:, 1], places[:, 0], plain.indptr), shape=plain.shape)
+    if strided.data.flags.c_contiguous:
+        strided.data, strided.indices = table[:, 1], places[:, 0]
+    assert not strided.data.flags.c_contiguous
+    for model in (
+        L2CenterClassifier(k=4),
+        L2CenterClassifier(k=4, scale="std"),
+        L1CenterClassifier(k=2),
+        SparseMultinomialNB(k=4),
+    ):
+        expected, found = quietly(clone(model).fit, plain, y), quietly(model.fit, strided, y)
+        np.testing.assert_array_equal(found.support_, expected.support_)
+        np.testing.assert_allclose(found.scores_.get(), expected.scores_.get(), rtol=1e-13)
+        np.testing.assert_array_equal(found.predict(strided).get(), expected.predict(plain).get())
 
 
 @on_stand_in

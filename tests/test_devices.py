@@ -92,6 +92,25 @@ def test_cupy_without_a_device_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
         cuda.probe.cache_clear()
 
 
+@pytest.mark.skipif(fake is None, reason="a real CuPy has the version it has")
+@pytest.mark.parametrize("version", ["13.6.0", "14.0.1"])
+def test_an_old_cupy_says_so(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from gpucenters.arrays import cuda
+
+    monkeypatch.setattr(cupy, "__version__", version)
+    cuda.probe.cache_clear()
+    try:
+        with pytest.raises(DeviceUnavailableError, match=rf"{version} is .* CuPy 14\.1 or later"):
+            resolve_place("cuda", X)
+        for new in ("14.1.0", "14.2.0rc1", "15.0.0b1"):
+            monkeypatch.setattr(cupy, "__version__", new)
+            cuda.probe.cache_clear()
+            assert cuda.probe() == (cupy, "")
+    finally:
+        monkeypatch.undo()
+        cuda.probe.cache_clear()
+
+
 def test_devices_lists_what_is_usable() -> None:
     found = devices()
     assert [d.name for d in found[:2]] == ["cpu", "cuda:0"]
@@ -186,6 +205,8 @@ def test_a_second_device() -> None:
         np.testing.assert_array_equal(model.predict(there).get(), model.predict(X))
         assert L1CenterClassifier(k=2).fit(there, y).centers_.device.id == 1
         assert model.to("cuda:0").scores_.device.id == 0
+        for moved in (model.to("cuda"), model.to("auto"), model.to("cpu").to("cuda:1")):
+            assert moved.scores_.device.id == 1  # "cuda" is where it is on CUDA
     finally:
         fake.set_device_count(1)
 

@@ -28,5 +28,12 @@ def test_example(block: str) -> None:
         assert promise in said
 
 
+def test_dispatch_is_switched_on_as_scikit_learn_wants_it() -> None:
+    # (Here it is on for all tests.)
+    for block in BLOCKS:
+        if "array_api_dispatch" in block:
+            assert block.index('os.environ["SCIPY_ARRAY_API"] = "1"') < block.index("import cupy")
+
+
 def test_there_are_examples() -> None:
     assert len(BLOCKS) >= 3

@@ -8,19 +8,19 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from . import host
 from .devices import Place, place_of
 from .entries import Entries
 from .grid import chunk_size, entry_ranges, row_ranges
-from .namespace import is_cupy, is_numpy, sparse_module, to_numpy
+from .namespace import is_cupy, is_numpy, to_numpy
 from .reading import Reading
 from .threads import run
 from .typing import Array
-from .uploads import Upload
+from .uploads import Upload, sendable
 
 INT32 = 2**31
-_LEAST = 2**12  # entries that must fit on a device
 
 
 @dataclass(frozen=True)
@@ -80,21 +80,8 @@ class Compressed:
         if self.resident and start == 0 and stop == self.nnz <= size:
             yield self.whole()
             return
-        while start < stop:
-            left, right, first, last = next(entry_ranges(self.host_indptr, start, stop, size))
-            run = None
-            try:
-                run = self._run(left, right, first, last)
-            except MemoryError as error:
-                if size <= _LEAST:
-                    raise MemoryError(
-                        f"not even {size:,} stored values of X fit into the memory of {self.place}."
-                    ) from error
-            if run is None:  # (The error is gone by now, and all that it held.)
-                size //= 2
-                continue
-            yield run
-            start = right
+        for cut in entry_ranges(self.host_indptr, start, stop, size):
+            yield self._run(*cut)
 
     def whole(self) -> Entries:
         """All entries of a matrix that is at ``place``, in one run."""
@@ -117,7 +104,7 @@ class Compressed:
         # (A cut row begins before the run or ends behind it.)
         offsets[0], offsets[-1] = 0, right - left
         if self._upload is not None:
-            minor, values, offsets = self._upload.send(minor, values, offsets)
+            minor, values, offsets = self._upload.send(minor, sendable(values), offsets)
         elif not self.resident:
             minor, values, offsets = (self.place.move(part) for part in (minor, values, offsets))
         values = values if self.reading is None else self.reading(values)
@@ -126,7 +113,7 @@ class Compressed:
     @cached_property
     def _upload(self) -> Upload | None:
         here = isinstance(self.data, np.ndarray)
-        return Upload() if here and is_cupy(self.place.xp) else None
+        return Upload(uneven=True) if here and is_cupy(self.place.xp) else None
 
     def touched_columns(self) -> Array | None:
         """The columns with stored entries, ascending; None where they are not few."""
@@ -138,7 +125,7 @@ class Compressed:
         """The place of each column among ``columns``, -1 for others: shape (m,)."""
         xp = self.place.xp
         kind = xp.int32 if max(self.shape) < INT32 else xp.int64
-        lookup = self.place.asarray(np.full(self.shape[1], -1), dtype=kind)
+        lookup = xp.full(self.shape[1], -1, dtype=kind)
         lookup[columns] = xp.arange(int(columns.shape[0]), dtype=kind)
         return lookup
 
@@ -161,9 +148,18 @@ class Compressed:
         parts = parts or [(empty, empty, place.zeros(0))]
         rows, cols, values = (xp.concat([p[i] for p in parts]) for i in range(3))
         shape = (self.shape[0], int(columns.shape[0]))
-        matrix = sparse_module(xp).coo_matrix((values, (rows, cols)), shape=shape)
-        matrix = matrix.tocsr() if by_row else matrix.tocsc()
-        return Compressed(matrix.data, matrix.indices, matrix.indptr, shape, by_row, place)
+        if is_numpy(xp):
+            matrix = scipy.sparse.coo_matrix((values, (rows, cols)), shape=shape)
+            matrix = matrix.tocsr() if by_row else matrix.tocsc()
+            return Compressed(matrix.data, matrix.indices, matrix.indptr, shape, by_row, place)
+        # (cupyx would sort by comparing pairs; one number is sorted by its digits.)
+        major, minor = (rows, cols) if by_row else (cols, rows)
+        if by_row != self.by_row:
+            order = xp.argsort(major, stable=True)
+            major, minor, values = (xp.take(part, order) for part in (major, minor, values))
+        bounds = xp.arange(shape[0 if by_row else 1] + 1, dtype=kind)
+        indptr = xp.astype(xp.searchsorted(major, bounds), kind)
+        return Compressed(values, minor, indptr, shape, by_row, place)
 
     def columns(self, left: int, right: int) -> tuple[Array, Array, Array]:
         """(rows, values, offsets) of the columns left..right of a CSC matrix."""

@@ -13,6 +13,8 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
+_OLDEST = 14, 1
+
 
 class DeviceUnavailableError(RuntimeError):
     """A device was asked for by name and cannot be used; the message says why."""
@@ -43,6 +45,12 @@ def probe() -> tuple[ModuleType | None, str]:
             return None, (
                 f"CuPy {cupy.__version__} is installed, but it finds no NVIDIA driver or no "
                 "CUDA device (check nvidia-smi; in Docker, start with --gpus all)"
+            )
+        if tuple(map(int, cupy.__version__.split(".")[:2])) < _OLDEST:
+            return None, (
+                f"CuPy {cupy.__version__} is installed, and CuPy "
+                f"{'.'.join(map(str, _OLDEST))} or later is needed: before it whole numbers cannot "
+                "be added in place, and sorts that run out of memory go unnoticed"
             )
         sparse = importlib.import_module("cupyx.scipy.sparse")
         # cupyx imports without cuSPARSE and fails at its first use: so use it once.

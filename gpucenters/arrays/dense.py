@@ -18,7 +18,7 @@ from .ordering import SortedColumns, sort_columns
 from .reading import Reading, refuse
 from .threads import Scratch, run
 from .typing import Array
-from .uploads import Upload
+from .uploads import Upload, sendable
 from .work import SortingPlan, Work
 
 _SORT_COLUMNS = 64  # at least: fewer make the search's steps too small
@@ -56,9 +56,7 @@ class DenseBlock:
         if part.dtype == object:
             part = _numbers(part, row, columns)
         if self._upload is not None:
-            if part.dtype.itemsize > 8 or not part.dtype.isnative:  # types that no device has
-                part = part.astype(np.float64)
-            part = self._upload.send(part)[0]
+            part = self._upload.send(sendable(part))[0]
         xp = array_namespace(part)
         if not xp.isdtype(part.dtype, (xp.float32, xp.float64)):
             part = xp.astype(part, xp.float64)
@@ -129,11 +127,9 @@ class DenseBlock:
     def _sorting_plan(self, groups: Groups, work: Work, first: int) -> SortingPlan:
         n, m = self.shape
         rows = groups.positive_by_class()
-        weights = None
-        if groups.weights is not None:
-            weights = [groups.weights[r] for r in rows]
-            if all(bool((w == 1).all()) for w in weights):
-                weights = None
+        weights, given = None, groups.weights
+        if given is not None and not all(bool((given[r] == 1).all()) for r in rows):
+            weights = groups.device_weights
         index, scratch = [self.place.asarray(r) for r in rows], Scratch()
 
         out = None

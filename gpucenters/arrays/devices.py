@@ -38,10 +38,15 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Place:
-    """Where arrays live: a namespace of the array API and one of its devices."""
+    """Where arrays live: a namespace of the array API and one of its devices.
+
+    ``halvings`` says how often the chunks of work there were halved, for want of memory; it is no
+    part of what the place is.
+    """
 
     xp: Namespace
     device: Device
+    halvings: int = 0
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Place) and self.xp is other.xp and self.device == other.device

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from . import host, kernels
+from . import generic, host, kernels
 from .devices import HOST
 from .grid import ranges
 from .namespace import is_numpy
@@ -140,17 +140,43 @@ def _sort_flat(chunk: Array, rows: list[Array], xp: Namespace) -> Array:
     """
     n, b = sum(r.shape[0] for r in rows), chunk.shape[1]
     if chunk.dtype == xp.float32:
-        codes = xp.full(chunk.shape[0], -1, dtype=xp.int32)
-        for c, r in enumerate(rows):
-            codes[r] = c
-        keys = xp.sort(kernels.pack_lists(chunk, codes, len(rows)), stable=False)
+        keys = xp.sort(_keys(chunk, rows, xp), stable=False)
         return xp.reshape(kernels.unpack_values(keys[: n * b]), (b, n))
+    values, lists = _in_lists(chunk, rows, xp)
+    return xp.reshape(xp.take(values, _by_segment(values, lists, xp)), (b, n))
+
+
+def sorted_lines_of_rows(chunk: Array, rows: list[Array], xp: Namespace) -> tuple[Array, Array]:
+    """`sorted_lines`, and the row of the chunk that each value is from: two (b, n) arrays."""
+    if is_numpy(xp):
+        return generic.sorted_lines_of_rows(chunk, rows, xp)
+    n, b = sum(r.shape[0] for r in rows), chunk.shape[1]
+    if chunk.dtype == xp.float32:
+        keys = _keys(chunk, rows, xp)
+        order = xp.argsort(keys, stable=True)[: n * b]
+        values, origin = kernels.unpack_values(xp.take(keys, order)), order // b
+    else:
+        values, lists = _in_lists(chunk, rows, xp)
+        order = _by_segment(values, lists, xp)
+        values, origin = xp.take(values, order), xp.take(xp.concat(rows), order % n)
+    return xp.reshape(values, (b, n)), xp.reshape(origin, (b, n))
+
+
+def _keys(chunk: Array, rows: list[Array], xp: Namespace) -> Array:
+    """A number for each value of a float32 chunk, row by row, that sorts by list and value."""
+    codes = xp.full(chunk.shape[0], -1, dtype=xp.int32)
+    for c, r in enumerate(rows):
+        codes[r] = c
+    return kernels.pack_lists(chunk, codes, len(rows))
+
+
+def _in_lists(chunk: Array, rows: list[Array], xp: Namespace) -> tuple[Array, Array]:
+    """The values of some rows, column by column and class by class, and the list of each."""
     values = xp.reshape(xp.take(chunk, xp.concat(rows), axis=0).T + 0.0, (-1,))
     of_class = xp.concat([xp.full(r.shape[0], c, dtype=xp.int32) for c, r in enumerate(rows)])
-    column = xp.arange(b, dtype=xp.int32 if b * len(rows) < 2**31 else xp.int64)[:, None]
-    lists = xp.reshape(column * len(rows) + of_class, (-1,))
-    order = _by_segment(values, lists, xp)
-    return xp.reshape(xp.take(values, order), (b, n))
+    kind = xp.int32 if chunk.shape[1] * len(rows) < 2**31 else xp.int64
+    column = xp.arange(chunk.shape[1], dtype=kind)[:, None]
+    return values, xp.reshape(column * len(rows) + of_class, (-1,))
 
 
 def _by_segment(values: Array, segment: Array, xp: Namespace) -> Array:

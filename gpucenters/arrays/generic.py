@@ -24,3 +24,16 @@ def sorted_lines(chunk: Array, rows: list[Array], xp: Namespace, scratch: Scratc
     """Each column of a chunk as a line, the rows of each class sorted within it: (b, n)."""
     lines = [xp.permute_dims(xp.take(chunk, r, axis=0), (1, 0)) for r in rows]
     return xp.concat([xp.sort(line, axis=1, stable=False) for line in lines], axis=1)
+
+
+def sorted_lines_of_rows(chunk: Array, rows: list[Array], xp: Namespace) -> tuple[Array, Array]:
+    """`sorted_lines`, and the row of the chunk that each value is from: two (b, n) arrays."""
+    # One line a column, so that each sort runs over contiguous memory.
+    lines = [xp.permute_dims(xp.take(chunk, r, axis=0), (1, 0)) for r in rows]
+    orders = [xp.argsort(line, axis=1, stable=True) for line in lines]
+    lines = [xp.take_along_axis(a, o, axis=1) for a, o in zip(lines, orders, strict=True)]
+    origin = [
+        xp.reshape(xp.take(r, xp.reshape(o, (-1,))), o.shape)
+        for r, o in zip(rows, orders, strict=True)
+    ]
+    return xp.concat(lines, axis=1), xp.concat(origin, axis=1)

@@ -1,13 +1,15 @@
 """The fixed grid of chunks over which sums run.
 
 It depends on the shape of the data and the kind of device alone, so that a result never depends
-on the memory budget, on free memory, or on the number of threads.
+on the memory budget, on free memory, or on the number of threads. (But chunks for a GPU are large,
+and where they do not fit they are halved.)
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -20,6 +22,8 @@ from .namespace import is_cupy
 _CPU_CHUNK = 2**17
 _CUDA_CHUNK = 2**25
 _UPLOAD = 2**23  # of which a part is on its way up while the part before is worked on
+_LEAST = 2**16  # below which halving a GPU's chunk saves nothing that matters
+_WORKSPACE = 48  # bytes that work on a GPU's chunk takes for each of its elements
 _ROWS = 2048  # rows of a dense CPU chunk at most,
 _FEW_ROWS = 64  # and at least: enough to make merging K rows of moments cheap
 _STRIP = 2**23  # elements in a strip of rows
@@ -30,7 +34,25 @@ def chunk_size(place: Place, *, uploaded: bool = False) -> int:
     """Elements in one chunk; ``uploaded``: of those that go from the host to a device."""
     if not is_cupy(place.xp):
         return _CPU_CHUNK
-    return _UPLOAD if uploaded else _CUDA_CHUNK
+    size = max(_CUDA_CHUNK >> place.halvings, min(_LEAST, _CUDA_CHUNK))
+    return min(size, _UPLOAD) if uploaded else size
+
+
+def with_smaller_chunks(place: Place) -> Place | None:
+    """A place with chunks of half the size; None where that would be of no use."""
+    if not is_cupy(place.xp) or chunk_size(place) <= _LEAST:
+        return None
+    return replace(place, halvings=place.halvings + 1)
+
+
+def with_chunks_within(place: Place, budget: int) -> Place:
+    """A place whose chunks, with the work on them, take no more bytes than a budget."""
+    while _WORKSPACE * chunk_size(place) > budget:
+        smaller = with_smaller_chunks(place)
+        if smaller is None:
+            break
+        place = smaller
+    return place
 
 
 def ranges(n: int, step: int) -> Iterator[tuple[int, int]]:
@@ -50,7 +72,9 @@ def dense_grid(n: int, m: int, size: int) -> tuple[int, int]:
 def strip_ranges(n: int, m: int, place: Place) -> list[tuple[int, int]]:
     """(start, stop) of strips of rows that are worked on in their full width."""
     # Adding a strip's products to an m x m matrix should be cheap against making them.
-    few, size = (2048, _CUDA_CHUNK) if is_cupy(place.xp) else (512, _CPU_STRIP)
+    few, size = 512, _CPU_STRIP
+    if is_cupy(place.xp):
+        few, size = max(64, 2048 >> place.halvings), chunk_size(place)
     return list(ranges(n, max(few, size // m)))
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from . import family, generic
 from .devices import Place
@@ -241,7 +240,7 @@ class SparseSortedColumns(SortedColumns):
 def sort_columns(
     chunk: Array,
     rows: list[Array],
-    weights: list[Any] | None,
+    weights: Array | None,
     groups: Groups,
     place: Place,
     scratch: Scratch,
@@ -255,8 +254,8 @@ def sort_columns(
     chunk : array of shape (n, b)
     rows : list of K arrays of integers
         The rows of each class.
-    weights : list of K host arrays, or None
-        Their weights.
+    weights : array of shape (n,), float64, or None
+        Those of all rows, where they differ.
     groups : Groups
     place : Place
     scratch : Scratch
@@ -264,24 +263,18 @@ def sort_columns(
     """
     xp, b = place.xp, chunk.shape[1]
     counts = tuple(int(r.shape[0]) for r in rows)
+    offsets = [sum(counts[:c]) for c in range(len(counts))]
     sorted_weights = cumulative = None
     if weights is None:
         table = (family if place.family else generic).sorted_lines(chunk, rows, xp, scratch)
     else:
-        # One line a column, so that each sort runs over contiguous memory.
-        lines = [xp.permute_dims(xp.take(chunk, r, axis=0), (1, 0)) for r in rows]
-        orders = [xp.argsort(line, axis=1, stable=True) for line in lines]
-        lines = [xp.take_along_axis(a, o, axis=1) for a, o in zip(lines, orders, strict=True)]
-        kind = xp.int64 if groups.whole else xp.float64
-        ws = [
-            xp.reshape(xp.take(place.asarray(w), xp.reshape(o, (-1,))), o.shape)
-            for w, o in zip(weights, orders, strict=True)
-        ]
-        sums = [xp.cumulative_sum(xp.astype(w, kind), axis=1) for w in ws]
-        sorted_weights = xp.reshape(xp.concat(ws, axis=1), (-1,))
+        table, origin = (family if place.family else generic).sorted_lines_of_rows(chunk, rows, xp)
+        ws = xp.reshape(xp.take(weights, xp.reshape(origin, (-1,))), origin.shape)
+        whole = xp.astype(ws, xp.int64 if groups.whole else xp.float64)
+        parts = [whole[:, a : a + size] for a, size in zip(offsets, counts, strict=True)]
+        sums = [xp.cumulative_sum(part, axis=1) for part in parts]
+        sorted_weights = xp.reshape(ws, (-1,))
         cumulative = xp.reshape(xp.concat(sums, axis=1), (-1,))
-        table = xp.concat(lines, axis=1)
-    offsets = [sum(counts[:c]) for c in range(len(counts))]
     line_starts = sum(counts) * xp.arange(b, dtype=xp.int64, device=place.device)
     start = place.asarray(offsets, dtype=xp.int64)[:, None] + line_starts
     size = place.asarray(counts, dtype=xp.int64)[:, None] + xp.zeros_like(start)

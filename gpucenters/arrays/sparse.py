@@ -101,18 +101,20 @@ class SparseBlock(Compressed):
         return columns, xp.take(stored, columns)
 
     def _ones(self) -> Array:
-        """As many ones as there are entries, where these are; on the host they take no memory."""
+        """As many ones as there are entries, where these are; they take no memory worth naming."""
         if isinstance(self.data, np.ndarray):
             return np.broadcast_to(np.ones(1), (self.nnz,))
-        return place_of(self.data).zeros(self.nnz) + 1.0
+        here = place_of(self.data)
+        with here.current():
+            return here.xp.ones(self.nnz, dtype=here.xp.bool)
 
     def as_rows(self) -> SparseBlock:
-        """The same block in CSR, at ``place``."""
-        every = self.place.xp.arange(self.shape[1], dtype=self.place.xp.int64)
-        found = self.select(every, by_row=True)
-        return SparseBlock(
-            found.data, found.indices, found.indptr, found.shape, found.by_row, found.place
-        )
+        """The same block in CSR; it stays where its data are."""
+        here = place_of(self.data)
+        with here.current():
+            every = here.xp.arange(self.shape[1], dtype=here.xp.int64)
+            found = replace(self, place=here).select(every, by_row=True)
+        return SparseBlock(found.data, found.indices, found.indptr, found.shape, True, self.place)
 
     def full_rows(self, groups: Groups) -> Iterator[RowChunk]:
         """Strips of rows made dense, one after the other, for models that need products."""
@@ -209,11 +211,12 @@ class SparseBlock(Compressed):
 
     def holds_whole_numbers(self) -> bool:
         """Whether all stored values are whole numbers."""
-        for entries in self.entries():
-            xp = array_namespace(entries.values)
-            if not bool(xp.all(entries.values == xp.round(entries.values))):
-                return False
-        return True
+        xp = self.place.xp
+        whole = (xp.all(e.values == xp.round(e.values)) for e in self.entries())
+        if self.place.stalls:  # rather read all than wait for each chunk
+            found = list(whole)
+            return not found or bool(xp.all(xp.stack(found)))
+        return all(map(bool, whole))
 
     def check_finite(self, squares: bool) -> None:
         """Raise for the first value that is not finite, whose square overflows, or is refused."""

@@ -74,8 +74,10 @@ def _add_on_device(matrix: Compressed, groups: Groups, into: Targets, work: Work
     codes = xp.astype(groups.device_codes, xp.int32)
     # Many threads add to the few sums over all features: so each class has many of them.
     spread = None if energy is None else place.zeros((groups.n_classes, kernels.SLOTS))
-    steps = 1 if matrix.resident else -(-matrix.nnz // chunk_size(place, uploaded=True))
-    runs = [matrix.whole()] if matrix.resident else matrix.entries()
+    # (As they are, any number of entries takes no memory, and one launch.)
+    whole = matrix.resident and matrix.reading is None
+    steps = 1 if whole else -(-matrix.nnz // chunk_size(place, uploaded=not matrix.resident))
+    runs = [matrix.whole()] if whole else matrix.entries()
     for e in work.progress(runs, steps, "entries added"):
         values = e.values
         if values.dtype not in (xp.float32, xp.float64, xp.bool):

@@ -35,10 +35,12 @@ class Upload:
     until the next call but one, for work on the current stream.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, uneven: bool = False) -> None:
+        """``uneven``: chunks differ somewhat in their bytes, so slots have some to spare."""
+        self._slots: list[_Slot | None] = [None, None]
+        self._spare = 8 if uneven else 0  # one part in so many
         self._cupy = cuda.require()
         self._stream = self._cupy.cuda.Stream(non_blocking=True)
-        self._slots: list[_Slot | None] = [None, None]
         self._before: Any = None  # all work that was queued when the last chunk was sent
 
     def send(self, *arrays: np.ndarray) -> list[Array]:
@@ -46,17 +48,17 @@ class Upload:
         working = self._cupy.cuda.get_current_stream()
         queued = self._cupy.cuda.Event(disable_timing=True)
         queued.record(working)
+        before, self._before = self._before, queued
         bounds = np.cumsum([0] + [-(-a.nbytes // _ALIGNED) * _ALIGNED for a in arrays]).tolist()
         slot, self._slots = self._slots[0], [self._slots[1], None]
         if slot is not None:
             slot.copied.synchronize()
-            self._stream.wait_event(self._before)  # the last work on this slot is among it
+            self._stream.wait_event(before)  # the last work on this slot is among it
         if slot is None or not bounds[-1] <= slot.host.shape[0] <= _SPARE * bounds[-1]:
             slot = None  # given back first
             slot = self._new_slot(bounds[-1])
             self._stream.wait_event(queued)  # its memory may have served anything before
         self._slots[1] = slot
-        self._before = queued
         for array, start in zip(arrays, bounds, strict=False):
             _copy(array, slot.host[start : start + array.nbytes])
         slot.device[: bounds[-1]].set(slot.host[: bounds[-1]], stream=self._stream)
@@ -70,11 +72,26 @@ class Upload:
     def _new_slot(self, size: int) -> _Slot:
         import cupyx
 
-        size += size // 8  # chunks of as many stored values differ in their rows
-        event = self._cupy.cuda.Event(disable_timing=True)
-        return _Slot(
-            cupyx.empty_pinned(size, np.uint8), self._cupy.empty(size, self._cupy.uint8), event
-        )
+        size += size // self._spare if self._spare else 0
+        device = self._cupy.empty(size, self._cupy.uint8)
+        try:
+            host = cupyx.empty_pinned(size, np.uint8)
+        except self._cupy.cuda.runtime.CUDARuntimeError as error:
+            raise MemoryError(f"no page-locked memory of {size:,} bytes is left.") from error
+        return _Slot(host, device, self._cupy.cuda.Event(disable_timing=True))
+
+    def __del__(self) -> None:
+        # CuPy hands page-locked memory on at once, copies that still read it or not.
+        for slot in self._slots:
+            if slot is not None:
+                slot.copied.synchronize()
+
+
+def sendable(array: np.ndarray) -> np.ndarray:
+    """The array, as float64 where it is of a type that no device has."""
+    if array.dtype.itemsize > 8 or not array.dtype.isnative:
+        return array.astype(np.float64)
+    return array
 
 
 def _copy(source: np.ndarray, target: np.ndarray) -> None:

@@ -10,9 +10,11 @@ from tqdm import tqdm
 
 from .budget import resolve_budget
 from .devices import Place
+from .grid import with_chunks_within, with_smaller_chunks
 from .ordering import SortedColumns
 
 Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,43 @@ class Work:
     def shared_by(self, threads: int) -> Work:
         """The terms for each of some threads."""
         return Work(max(1, self.budget // threads), self.verbose)
+
+
+def carry_out(
+    task: Callable[[Place, Work], Result],
+    place: Place,
+    memory_budget: int | str | None,
+    *,
+    verbose: bool = False,
+) -> Result:
+    """``task(place, work)`` on the device of ``place``, in chunks that fit into memory.
+
+    On a GPU the chunks are made smaller where the budget is small. Where memory runs out all the
+    same, the task is done anew with chunks of half the size: whatever needed the memory, and
+    nothing is added twice.
+
+    Parameters
+    ----------
+    task : callable
+        It makes its blocks at the place it is given, and keeps nothing when it raises.
+    place : Place
+    memory_budget : int, str or None
+        See `resolve_budget`.
+    verbose : bool
+    """
+    work = Work.of(memory_budget, place, verbose)
+    smaller: Place | None = with_chunks_within(place, work.budget)
+    with place.current():
+        while True:
+            assert smaller is not None
+            place = smaller
+            try:
+                return task(place, work)
+            except MemoryError:
+                smaller = with_smaller_chunks(place)
+                if smaller is None:
+                    raise
+            # (Only here is the error gone, and all that it held.)
 
 
 @dataclass(frozen=True)

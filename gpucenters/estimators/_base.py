@@ -15,7 +15,7 @@ from ..arrays.devices import Place, resolve_place
 from ..arrays.groups import Groups, check_every_class, check_weights, group_rows
 from ..arrays.namespace import array_namespace, to_numpy
 from ..arrays.typing import Array
-from ..arrays.work import Work
+from ..arrays.work import Work, carry_out
 from ..solvers.centers import Centers
 from ..solvers.class_sums import ClassSums
 from ..solvers.selection import Selection
@@ -99,14 +99,17 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
                     f"{type(self).__name__} needs samples of at least two classes; y holds "
                     f"{len(classes)} class: {classes.tolist()}."
                 )
-            place = work_place(self, checked)
-            with place.current():
+
+            def solve(place: Place, work: Work) -> Fitted:
                 block, groups = self._enter(checked, codes, classes, sample_weight, place)
                 check_every_class(groups, classes)
-                work = Work.of(self.memory_budget, place, self.verbose)
                 fitted = self._solve(block, groups, work)
                 assert fitted.centers is not None
                 fitted.selection = fitted.centers.select(self.k)
+                return fitted
+
+            place, budget = work_place(self, checked), self.memory_budget
+            fitted = carry_out(solve, place, budget, verbose=self.verbose)
         self.classes_, self._fitted = classes, fitted
         if self.verbose:
             self._report(checked.shape)
@@ -248,7 +251,8 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
         fitted = self._ready()
         if device is None:
             raise ValueError("to() needs the name of a device: 'cpu', 'cuda', 'cuda:N' or 'auto'.")
-        place = resolve_place(device, fitted.place.zeros(1))
+        with fitted.place.current():
+            place = resolve_place(device, fitted.place.zeros(1))
         new = copy.copy(self)
         new.device = device
         with place.current():
@@ -270,12 +274,11 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
         fitted = self._ready()
         checked = check_X(self, X, reset=False)
         check_place(self, checked, method)
-        with fitted.place.current():
-            block = self._read(
-                as_block(checked, fitted.place, summed=not self._linear, checked=True)
-            )
+
+        def score(place: Place, work: Work) -> Array:
+            block = as_block(checked, place, summed=not self._linear, checked=True)
+            block, xp = self._read(block), place.xp
             scores = self._scores(block)
-            xp = fitted.place.xp
             if not bool(xp.all(xp.isfinite(scores))):
                 block.check_finite(squares=False)
                 row = int(xp.nonzero(~xp.all(xp.isfinite(scores), axis=1))[0][0])
@@ -283,7 +286,9 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
                     f"the scores of row {row} of X overflow float64: its values are too far from "
                     "the centers. Rescale X, at fit as well."
                 )
-        return scores, output_place(checked)
+            return scores
+
+        return carry_out(score, fitted.place, self.memory_budget), output_place(checked)
 
     def decision_function(self, X: Any) -> Array:
         """Scores of the samples.

@@ -8,8 +8,9 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from ..arrays.convert import Block
+from ..arrays.devices import Place
 from ..arrays.typing import Array
-from ..arrays.work import Work
+from ..arrays.work import Work, carry_out
 from ..solvers.centers import Centers
 from ..solvers.class_sums import ClassSums
 from ._base import CenterClassifier, Fitted
@@ -35,7 +36,7 @@ class MomentClassifier(CenterClassifier):
     def _check_streaming(self, n_classes: int, params: dict[str, Any] | None) -> None:
         """Raise for parameters that do not fit the classes, or ``params`` of the last call."""
 
-    def _empty_moments(self, block: Block, n_classes: int) -> ClassSums:
+    def _empty_moments(self, block: Block, n_classes: int, work: Work) -> ClassSums:
         raise NotImplementedError
 
     def _solve_from(self, moments: ClassSums, params: dict[str, Any]) -> Centers:
@@ -72,14 +73,16 @@ class MomentClassifier(CenterClassifier):
             if not first:
                 check_place(self, checked, "partial_fit")
             place = work_place(self, checked) if first else self._fitted.place
-            work = Work.of(self.memory_budget, place, self.verbose)
-            with place.current():
+
+            def add(place: Place, work: Work) -> ClassSums:
                 block, groups = self._enter(checked, codes, known, sample_weight, place)
                 if first:
-                    moments = self._empty_moments(block, len(known))
+                    moments = self._empty_moments(block, len(known), work)
                 else:
                     moments = self._fitted.own_moments()
-                moments = moments.add_batch(block, groups, work)
+                return moments.add_batch(block, groups, work)
+
+            moments = carry_out(add, place, self.memory_budget, verbose=self.verbose)
         self.classes_, self._fitted = known, Fitted(place, None, self._params(), moments)
         return self
 

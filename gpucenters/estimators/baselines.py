@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..arrays.convert import Block, as_block
-from ..arrays.devices import resolve_place
+from ..arrays.devices import Place, resolve_place
 from ..arrays.groups import Groups, group_rows
 from ..arrays.reading import NotNegative
 from ..arrays.typing import Array
-from ..arrays.work import Work
+from ..arrays.work import Work, carry_out
 from ..solvers.baselines import log_odds_ratio, log_share_ratio
 from ..solvers.bernoulli import binarized
 from ..solvers.class_sums import check_alpha, class_sums
@@ -63,12 +63,15 @@ def odds_ratio(X: Any, y: Any, alpha: float = 1.0) -> Array:
     array([0])
     """
     alpha = check_alpha(alpha)
-    block, groups = _enter(X, y, "odds_ratio")
-    with block.place.current():
+
+    def score(place: Place, work: Work) -> Array:
+        block, groups = _enter(X, y, "odds_ratio", place)
         # Values are looked at as they are, and then read as there or not.
         block.check_finite(squares=False)
-        documents = class_sums(binarized(block, 0.0, "odds_ratio"), groups, _work(block))
-        return block.place.xp.abs(log_odds_ratio(documents, alpha))
+        documents = class_sums(binarized(block, 0.0, "odds_ratio"), groups, work)
+        return place.xp.abs(log_odds_ratio(documents, alpha))
+
+    return carry_out(score, resolve_place(None, X), None)
 
 
 def thresholded_multinomial(X: Any, y: Any, alpha: float = 1.0) -> Array:
@@ -111,25 +114,21 @@ def thresholded_multinomial(X: Any, y: Any, alpha: float = 1.0) -> Array:
     array([1.1, 1.1, 0. ])
     """
     alpha = check_alpha(alpha)
-    block, groups = _enter(X, y, "thresholded_multinomial")
-    with block.place.current():
-        counts = class_sums(block, groups, _work(block))
-        return block.place.xp.abs(log_share_ratio(counts, alpha))
+
+    def score(place: Place, work: Work) -> Array:
+        counts = class_sums(*_enter(X, y, "thresholded_multinomial", place), work)
+        return place.xp.abs(log_share_ratio(counts, alpha))
+
+    return carry_out(score, resolve_place(None, X), None)
 
 
-def _enter(X: Any, y: Any, name: str) -> tuple[Block, Groups]:
-    place = resolve_place(None, X)
-    with place.current():
-        block = replace(as_block(X, place), reading=NotNegative(name))
-        labels = host_labels(y, name, block.shape[0])
-        classes, codes = encode(np.asarray(labels))
-        if len(classes) != 2:
-            raise ValueError(
-                f"{name} compares two classes, but y holds {len(classes)}: {classes[:5].tolist()}. "
-                "For more, score one class against the rest."
-            )
-        return block, group_rows(codes, block.shape[0], place, n_classes=2)
-
-
-def _work(block: Block) -> Work:
-    return Work.of(None, block.place)
+def _enter(X: Any, y: Any, name: str, place: Place) -> tuple[Block, Groups]:
+    block = replace(as_block(X, place), reading=NotNegative(name))
+    labels = host_labels(y, name, block.shape[0])
+    classes, codes = encode(np.asarray(labels))
+    if len(classes) != 2:
+        raise ValueError(
+            f"{name} compares two classes, but y holds {len(classes)}: {classes[:5].tolist()}. "
+            "For more, score one class against the rest."
+        )
+    return block, group_rows(codes, block.shape[0], place, n_classes=2)

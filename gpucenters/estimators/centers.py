@@ -126,7 +126,7 @@ class L2CenterClassifier(LinearDecision, FeatureSelector, MomentClassifier):
                 f"{params['scale']!r}."
             )
 
-    def _empty_moments(self, block: Block, n_classes: int) -> ClassMoments:
+    def _empty_moments(self, block: Block, n_classes: int, work: Work) -> ClassMoments:
         return empty_moments(block, n_classes, per_feature=self.scale is not None)
 
     def _solve_from(self, moments: ClassSums, params: dict[str, Any]) -> SparseCenters:

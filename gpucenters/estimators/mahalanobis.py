@@ -8,10 +8,11 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from ..arrays.convert import Block, as_block
+from ..arrays.devices import Place
 from ..arrays.groups import Groups
 from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
-from ..arrays.work import Work
+from ..arrays.work import Work, carry_out
 from ..solvers.centers import SparseCenters
 from ..solvers.class_sums import ClassSums
 from ..solvers.covariance import check_covariance, covariance_matrix, given_covariance
@@ -193,8 +194,7 @@ class MahalanobisCenterClassifier(
                 "the first batch."
             )
 
-    def _empty_moments(self, block: Block, n_classes: int) -> ClassMoments:
-        work = Work.of(self.memory_budget, block.place)
+    def _empty_moments(self, block: Block, n_classes: int, work: Work) -> ClassMoments:
         self._check_data(block, n_classes, work, streaming=True)
         return CrossMoments.empty(block.place, n_classes, block.shape[1], fourth=self._fourth)
 
@@ -283,8 +283,9 @@ class MahalanobisCenterClassifier(
         fitted = self._ready()
         checked = check_X(self, X, reset=False)
         check_place(self, checked, "transform")
-        xp, place = fitted.place.xp, fitted.place
-        with place.current():
+
+        def mix(place: Place, work: Work) -> Array:
+            xp = place.xp
             block = as_block(checked, place, summed=False, checked=True)
             root = xp.take(self._mahalanobis().root, self._selection().support, axis=1)
             found = block.linear_scores(_every(block), place.zeros(root.shape[0]), root)
@@ -292,7 +293,9 @@ class MahalanobisCenterClassifier(
                 block.check_finite(squares=False)
                 row = int(xp.nonzero(~xp.all(xp.isfinite(found), axis=1))[0][0])
                 raise ValueError(f"the transformed features of row {row} of X overflow float64.")
-        return output_place(checked).move(found)
+            return found
+
+        return output_place(checked).move(carry_out(mix, fitted.place, self.memory_budget))
 
 
 def _every(block: Block) -> Array:

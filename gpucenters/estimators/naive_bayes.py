@@ -57,7 +57,7 @@ class _NaiveBayes(LinearDecision, FeatureSelector, MomentClassifier):
     def _check_streaming(self, n_classes: int, params: dict[str, Any] | None) -> None:
         class_log_prior(self.fit_prior, self.class_prior, (1.0,) * n_classes)
 
-    def _empty_moments(self, block: Block, n_classes: int) -> ClassSums:
+    def _empty_moments(self, block: Block, n_classes: int, work: Work) -> ClassSums:
         return empty_sums(block, n_classes)
 
     def _log_prior(self) -> list[float]:

@@ -14,7 +14,7 @@ from ..arrays.ops import array_namespace, members, not_negative, to_float
 from ..arrays.reading import Binarized
 from ..arrays.threads import run
 from ..arrays.typing import Array
-from ..arrays.work import Work
+from ..arrays.work import Work, carry_out
 from .centers import SparseCenters
 from .class_sums import ClassSums, check_alpha, class_sums
 from .divergence import phi
@@ -195,13 +195,15 @@ def bernoulli_nb(
     array([[0.25, 0.75, 0.5 ],
            [0.75, 0.75, 0.5 ]])
     """
-    place = resolve_place(device, X)
     alpha = check_alpha(alpha)
-    with place.current():
+
+    def solve(place: Place, work: Work) -> BernoulliCenters:
         block = binarized(as_block(X, place), binarize, "bernoulli_nb")
         groups = group_rows(y, block.shape[0], place, n_classes=n_classes, weights=sample_weight)
         check_every_class(groups)
-        return solve_bernoulli(class_sums(block, groups, Work.of(memory_budget, place)), alpha)
+        return solve_bernoulli(class_sums(block, groups, work), alpha)
+
+    return carry_out(solve, resolve_place(device, X), memory_budget)
 
 
 def binarized(block: Block, threshold: float | None, reader: str) -> Block:

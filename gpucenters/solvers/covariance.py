@@ -7,8 +7,6 @@ import numbers
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ..arrays.devices import Place
 from ..arrays.namespace import is_sparse
 from ..arrays.ops import array_namespace, to_float, to_numpy
@@ -55,7 +53,7 @@ def given_covariance(covariance: Any, n_features: int, place: Place) -> Array:
     xp, wanted = place.xp, "covariance must be 'pooled', 'total' or a dense matrix of real numbers"
     if is_sparse(covariance):
         raise ValueError(f"{wanted}, got a sparse one: use covariance.toarray().")
-    given = np.asarray(to_numpy(covariance))
+    given = to_numpy(covariance)
     if given.dtype.kind == "c":
         raise ValueError(f"{wanted}, got one of {given.dtype}.")
     try:

@@ -14,7 +14,7 @@ from ..arrays.ops import not_negative, to_float
 from ..arrays.ordering import SortedColumns
 from ..arrays.threads import run, thread_count
 from ..arrays.typing import Array
-from ..arrays.work import SortingPlan, Work
+from ..arrays.work import SortingPlan, Work, carry_out
 from .centers import SparseCenters
 from .l2 import class_moments
 from .medians import Half, class_intervals, midpoint, tied_interval
@@ -207,9 +207,11 @@ def l1_centers(
     array([[0., 1.],
            [2., 1.]])
     """
-    place = resolve_place(device, X)
-    with place.current():
+
+    def solve(place: Place, work: Work) -> L1Centers:
         block = as_block(X, place)
         groups = group_rows(y, block.shape[0], place, n_classes=n_classes, weights=sample_weight)
         check_every_class(groups)
-        return solve_l1(block, groups, Work.of(memory_budget, place), scale)
+        return solve_l1(block, groups, work, scale)
+
+    return carry_out(solve, resolve_place(device, X), memory_budget)

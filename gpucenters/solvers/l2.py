@@ -15,7 +15,7 @@ from ..arrays.groups import Groups, check_every_class, group_rows
 from ..arrays.ops import array_namespace, numbers, to_float
 from ..arrays.threads import run
 from ..arrays.typing import Array
-from ..arrays.work import Work
+from ..arrays.work import Work, carry_out
 from .centers import SparseCenters
 from .moments import ClassMoments
 from .raw_moments import moments_of
@@ -203,14 +203,15 @@ def l2_centers(
     >>> select(centers, 1).support
     array([0])
     """
-    place = resolve_place(device, X)
-    with place.current():
+
+    def solve(place: Place, work: Work) -> L2Centers:
         block = as_block(X, place)
         groups = group_rows(y, block.shape[0], place, n_classes=n_classes, weights=sample_weight)
         check_every_class(groups)
-        work = Work.of(memory_budget, place)
         moments = class_moments(block, groups, work, per_feature=scale is not None)
         return solve_l2(moments, scale)
+
+    return carry_out(solve, resolve_place(device, X), memory_budget)
 
 
 def class_moments(block: Block, groups: Groups, work: Work, *, per_feature: bool) -> ClassMoments:

@@ -88,24 +88,11 @@ class CentredMoments(ClassMoments):
     def _add_columns(
         self, chunk: RowChunk, columns: slice, before: list[float]
     ) -> list[tuple[int, Array]]:
-        """Add a chunk in some columns, in halves where memory runs out; returns spreads to add."""
-        xp, grown, width = self.place.xp, [], columns.stop - columns.start
-        parts = None
-        try:
-            parts = [
-                (c, *self._part(c, columns, before[c], *part))
-                for c, *part in chunk.by_class(columns)
-            ]
-        except MemoryError as error:
-            if width == 1:
-                raise MemoryError(
-                    f"a column of {chunk.rows[1] - chunk.rows[0]:,} samples does not fit into the "
-                    f"memory of {self.place}."
-                ) from error
-        if parts is None:  # (The error is gone by now, and all that it held.)
-            middle = columns.start + width // 2
-            halves = (slice(columns.start, middle), slice(middle, columns.stop))
-            return [sums for half in halves for sums in self._add_columns(chunk, half, before)]
+        """Add a chunk in some columns; returns spreads to add."""
+        xp, grown = self.place.xp, []
+        parts = [
+            (c, *self._part(c, columns, before[c], *part)) for c, *part in chunk.by_class(columns)
+        ]
         for c, total, spread in parts:
             self.total[c, columns] += total
             if self.spread.ndim == 2:

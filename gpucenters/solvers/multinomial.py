@@ -15,7 +15,7 @@ from ..arrays.ops import members, to_float, to_numpy
 from ..arrays.reading import NotNegative
 from ..arrays.threads import run
 from ..arrays.typing import Array
-from ..arrays.work import Work
+from ..arrays.work import Work, carry_out
 from .centers import Centers
 from .class_sums import ClassSums, check_alpha, class_sums, feature_sums
 from .divergence import divergence
@@ -277,10 +277,12 @@ def multinomial_nb(
     >>> chosen.support, chosen.gap
     (array([0, 1]), 0.0)
     """
-    place = resolve_place(device, X)
     alpha = check_alpha(alpha)
-    with place.current():
+
+    def solve(place: Place, work: Work) -> MultinomialCenters:
         block = replace(as_block(X, place), reading=NotNegative("multinomial_nb"))
         groups = group_rows(y, block.shape[0], place, n_classes=n_classes, weights=sample_weight)
         check_every_class(groups)
-        return solve_multinomial(class_sums(block, groups, Work.of(memory_budget, place)), alpha)
+        return solve_multinomial(class_sums(block, groups, work), alpha)
+
+    return carry_out(solve, resolve_place(device, X), memory_budget)

@@ -71,7 +71,8 @@ def _upload(obj: Any, dtype: Any, order: str, blocking: bool) -> ndarray:
     result = ndarray._wrap(host)
     if host.ndim:  # a scalar is an argument of a kernel, nothing is copied for it
         # Pinned sources go through a buffer as well (`ndarray.set` spares it), but no one waits.
-        counter.upload("asarray", host.nbytes, pinned=memory.is_pinned(obj))
+        pinned = memory.pinned_buffer(obj) is not None
+        counter.upload("asarray", host.nbytes, pinned=pinned)
         streams.note("upload", host.nbytes)
         if blocking:
             counter.sync("asarray(blocking=True)")

@@ -105,6 +105,8 @@ class Methods:
             raise NotImplementedError("the stand-in has no subclasses")
         if dtype is None:
             return self._run(np.ndarray.view, launches=False)
+        if not np.dtype(dtype).isnative:
+            raise TypeError(f"{dtype}: CuPy takes it, and then reads the bytes in native order")
         return self._run(np.ndarray.view, dtype, launches=False)
 
     def flatten(self, order: str = "C") -> Any:

@@ -88,6 +88,9 @@ class RawModule:
             for a in args:
                 if isinstance(a, ndarray):
                     devices.require_current(a._device_id)
+                    # A kernel sees where an array begins, and nothing of its strides.
+                    strided = name == "pack_lists" and not plain
+                    assert strided or a._host.flags.c_contiguous, f"{name}: a strided array"
                     plain.append(a._host)
                 else:
                     assert type(a) is int, f"{name} takes arrays and integers, got {a!r}"

@@ -6,7 +6,7 @@ import pickle
 from typing import Any
 
 import numpy as np
-from cupy._fake import memory, streams
+from cupy._fake import flight, memory, streams
 from cupy._fake.counting import counter
 
 
@@ -49,7 +49,8 @@ class Transfers:
             if self.size == 0:
                 return out  # nothing to wait for
         if blocking:
-            counter.sync(reason)
+            counter.wait(reason)
+            flight.synchronize(streams.name(stream))
         streams.note("download", self.nbytes, stream)
         return out
 
@@ -62,7 +63,10 @@ class Transfers:
             raise ValueError(f"Shape mismatch. Old shape: {self.shape}, new shape: {arr.shape}")
         if not self.flags.forc:
             raise RuntimeError("Cannot set to non-contiguous array")
-        counter.upload("set", arr.nbytes, pinned=memory.is_pinned(arr))
+        pinned = memory.pinned_buffer(arr)
+        counter.upload("set", arr.nbytes, pinned=pinned is not None)
+        if pinned is not None:
+            pinned.copies.append(flight.start(streams.name(stream)))
         streams.note("upload", arr.nbytes, stream)
         self._host[...] = arr
 

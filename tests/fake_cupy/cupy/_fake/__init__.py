@@ -2,12 +2,14 @@
 
 - `counter.syncs`, `counter.uploads`, `counter.log`, `counter.reset()`, `count_syncs()`
 - `actions`: what was put on which stream, in order
+- `faults`: page-locked memory that was given back while it was being copied
 - `set_device_count(2)`, or the environment variable FAKE_CUPY_DEVICES
 - `reset()`: everything back to the state after import
 """
 
 from cupy._fake.counting import Counter, count_syncs, counter
 from cupy._fake.devices import set_device_count
+from cupy._fake.flight import faults
 from cupy._fake.memory import Pool, pool
 from cupy._fake.streams import Action, actions
 
@@ -18,6 +20,7 @@ __all__ = [
     "actions",
     "count_syncs",
     "counter",
+    "faults",
     "pool",
     "reset",
     "set_device_count",

@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from cupy._fake import flight, streams
+
 
 @dataclass
 class Counter:
@@ -21,6 +23,12 @@ class Counter:
     log: list[tuple[str, str]] = field(default_factory=list)
 
     def sync(self, reason: str) -> None:
+        """The host waits for the current stream."""
+        self.wait(reason)
+        flight.synchronize(streams.name())
+
+    def wait(self, reason: str) -> None:
+        """The host waits for something."""
         self.syncs += 1
         self.log.append(("sync", reason))
 

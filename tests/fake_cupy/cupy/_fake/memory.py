@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from cupy._fake import devices
+from cupy._fake import devices, flight
 
 TOTAL = 16 << 30
 
@@ -72,10 +72,19 @@ def reset() -> None:
 class PinnedBuffer(bytearray):
     """Host memory that counts as page-locked: arrays over it are known by their base."""
 
+    copies: list[tuple[str, int]]
 
-def is_pinned(array: object) -> bool:
-    while array is not None:
-        if isinstance(array, PinnedBuffer):
-            return True
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self.copies = []
+
+    def __del__(self) -> None:
+        if not all(map(flight.is_over, self.copies)):
+            flight.faults.append(f"{len(self):,} page-locked bytes went while being copied")
+
+
+def pinned_buffer(array: object) -> PinnedBuffer | None:
+    """The page-locked memory that an array lies in, if it does."""
+    while array is not None and not isinstance(array, PinnedBuffer):
         array = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)
-    return False
+    return array

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import Any, NamedTuple
 
+from cupy._fake import flight
+
 
 class Action(NamedTuple):
     """`what` (upload, download, record, wait, synchronize), on which stream, and about what."""
@@ -43,11 +45,17 @@ def use(stream: Any) -> None:
     _state.stack[:] = [stream]
 
 
-def note(what: str, about: Any = None, stream: Any = None) -> None:
+def name(stream: Any = None) -> str:
+    """The name of a stream; None is the current one."""
     stream = stream if stream is not None else current()
-    actions.append(Action(what, "null" if stream is None else str(stream), about))
+    return "null" if stream is None else str(stream)
+
+
+def note(what: str, about: Any = None, stream: Any = None) -> None:
+    actions.append(Action(what, name(stream), about))
 
 
 def reset() -> None:
+    flight.reset()
     actions.clear()
     _state.stack.clear()

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from cupy._fake import devices as _devices
+from cupy._fake import flight as _flight
 from cupy._fake.counting import counter as _counter
 from cupy._fake.memory import TOTAL as _TOTAL
 from cupy._fake.memory import pool as _pool
@@ -43,7 +44,8 @@ class Device:
         _devices.make_current(self.id)
 
     def synchronize(self) -> None:
-        _counter.sync("Device.synchronize")
+        _counter.wait("Device.synchronize")
+        _flight.synchronize_all()
         _note("synchronize", f"device {self.id}")
 
     @property

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from cupy._fake import devices as _devices
+from cupy._fake import flight as _flight
 from cupy._fake.counting import counter as _counter
 from cupy._fake.devices import CUDARuntimeError
 from cupy._fake.memory import TOTAL as _TOTAL
@@ -49,7 +50,8 @@ def driverGetVersion() -> int:
 
 
 def deviceSynchronize() -> None:
-    _counter.sync("deviceSynchronize")
+    _counter.wait("deviceSynchronize")
+    _flight.synchronize_all()
 
 
 def deviceCanAccessPeer(device: int, peer: int) -> int:

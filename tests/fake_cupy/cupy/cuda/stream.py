@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+from cupy._fake import flight as _flight
 from cupy._fake import streams as _streams
 from cupy._fake.counting import counter as _counter
 
@@ -26,10 +27,12 @@ class Event:
 
     def record(self, stream: Stream | None = None) -> None:
         _streams.note("record", self, stream)
+        _flight.record(self, _streams.name(stream))
 
     def synchronize(self) -> None:
-        _counter.sync("Event.synchronize")
+        _counter.wait("Event.synchronize")
         _streams.note("synchronize", self)
+        _flight.synchronize_event(self)
 
 
 class _BaseStream:
@@ -61,8 +64,9 @@ class _BaseStream:
         return True
 
     def synchronize(self) -> None:
-        _counter.sync("Stream.synchronize")
+        _counter.wait("Stream.synchronize")
         _streams.note("synchronize", None, self)
+        _flight.synchronize(self)
 
     def record(self, event: Event | None = None) -> Event:
         event = Event() if event is None else event
@@ -71,6 +75,7 @@ class _BaseStream:
 
     def wait_event(self, event: Event) -> None:
         _streams.note("wait", event, self)
+        _flight.wait(event, self)
 
     def launch_host_func(self, callback: Any, arg: Any) -> None:
         callback(arg)

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from sklearn.base import clone
 
-from gpucenters import L1CenterClassifier, L2CenterClassifier
+from gpucenters import (
+    L1CenterClassifier,
+    L2CenterClassifier,
+    MahalanobisCenterClassifier,
+    SparseBernoulliNB,
+    SparseMultinomialNB,
+    odds_ratio,
+    thresholded_multinomial,
+)
 from gpucenters.solvers import l2_centers, select
 
 rng = np.random.default_rng(0)
@@ -240,3 +250,148 @@ def test_parameters_of_the_wrong_kind(model: Any, word: str) -> None:
 def test_class_weights_are_not_sample_weights(weights: Any) -> None:
     with pytest.raises(TypeError, match="sample_weight must be an array"):
         L2CenterClassifier().fit(X, y, sample_weight=weights)
+
+
+PRIORS = [
+    (L2CenterClassifier(k=2), "priors"),
+    (MahalanobisCenterClassifier(k=2), "priors"),
+    (SparseBernoulliNB(k=2), "class_prior"),
+    (SparseMultinomialNB(k=2), "class_prior"),
+]
+three = np.arange(40) % 3
+COUNTS = rng.poisson(1.0, (40, 6))
+
+
+@pytest.mark.parametrize(("model", "name"), PRIORS, ids=lambda value: str(value))
+def test_priors_are_those_at_the_fit(model: Any, name: str) -> None:
+    given = np.asarray([0.2, 0.3, 0.5])
+    expected = clone(model).set_params(**{name: given.copy()}).fit(COUNTS, three)
+    for fit in (
+        lambda m: m.fit(COUNTS, three),
+        lambda m: m.partial_fit(COUNTS, three, classes=[0, 1, 2]),
+    ):
+        found = fit(clone(model).set_params(**{name: given}))
+        given[:] = [0.8, 0.1, 0.1]
+        np.testing.assert_allclose(
+            found.with_k(2).predict_proba(COUNTS), expected.predict_proba(COUNTS), rtol=1e-12
+        )
+        given[:] = [0.2, 0.3, 0.5]
+
+
+@pytest.mark.parametrize(("model", "name"), PRIORS, ids=lambda value: str(value))
+def test_priors_may_be_rounded_but_not_without_order(model: Any, name: str) -> None:
+    narrow = (np.bincount(three) / np.float32(40)).astype(np.float32)
+    clone(model).set_params(**{name: narrow}).fit(COUNTS, three)
+    for wrong in ({0: 0.2, 1: 0.3, 2: 0.5}, {0.25: 1, 0.3: 2, 0.45: 3}, {0.2, 0.3, 0.5}):
+        with pytest.raises(ValueError, match=f"{name} must be in the order of classes_"):
+            clone(model).set_params(**{name: wrong}).fit(COUNTS, three)
+
+
+def _in_parts(parts: list, dtype: Any) -> scipy.sparse.csr_matrix:
+    """A matrix whose first cell is stored in parts."""
+    A = scipy.sparse.csr_matrix((6, 2), dtype=dtype)
+    A.data = np.asarray([*parts, 1, 1, 1, 1, 1], dtype=dtype)
+    n = len(parts)
+    A.indices = np.asarray([0] * n + [1, 1, 0, 1, 0], dtype=np.int32)
+    A.indptr = np.asarray([0, n, n + 1, n + 2, n + 3, n + 4, n + 5], dtype=np.int32)
+    return A
+
+
+@pytest.mark.parametrize(
+    ("parts", "dtype"),
+    [([1, 1, 1], bool), ([100, 100, 100], np.int8), ([200, 100], np.uint8), ([5, -2], float)],
+)
+@pytest.mark.parametrize("layout", ["csr", "csc"])
+def test_parts_of_a_cell_are_read_alike_everywhere(parts: list, dtype: Any, layout: str) -> None:
+    A, labels = _in_parts(parts, dtype), [0, 1, 1, 0, 1, 0]
+    if layout == "csc":
+        dense, entries = A.toarray(), A.tocoo()
+        order = np.argsort(entries.col, kind="stable")
+        A = scipy.sparse.csc_matrix((6, 2), dtype=dtype)
+        A.data, A.indices = entries.data[order], entries.row[order].astype(np.int32)
+        A.indptr = np.searchsorted(entries.col[order], [0, 1, 2]).astype(np.int32)
+        np.testing.assert_array_equal(A.toarray(), dense)
+    for model in (
+        L2CenterClassifier(),
+        L1CenterClassifier(),
+        MahalanobisCenterClassifier(shrinkage=0.5),
+        SparseBernoulliNB(),
+        SparseMultinomialNB(),
+    ):
+        model.fit(COUNTS[:6, :2] + 0.0, labels)
+        wanted = A.toarray().astype(float)
+        if isinstance(model, SparseMultinomialNB) and (wanted < 0).any():
+            continue
+        np.testing.assert_allclose(
+            model.decision_function(A), model.decision_function(wanted), rtol=1e-12
+        )
+        if isinstance(model, MahalanobisCenterClassifier):
+            np.testing.assert_allclose(model.transform(A), model.transform(wanted), rtol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [None, "std"])
+@pytest.mark.parametrize("container", [np.asarray, scipy.sparse.csr_array])
+def test_squares_that_underflow_are_an_error(scale: Any, container: Any) -> None:
+    Q = X + 2 * y[:, None]
+    expected = L2CenterClassifier(k=2, scale=scale).fit(container(Q), y)
+    found = L2CenterClassifier(k=2, scale=scale).fit(container(Q * 2.0**-400), y)
+    assert found.support_.tolist() == expected.support_.tolist()
+    with pytest.raises(ValueError, match="too small: their squares underflow"):
+        L2CenterClassifier(k=2, scale=scale).fit(container(Q * 1e-165), y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for constant in (0.0, 5.0):
+            L2CenterClassifier(k=2, scale=scale).fit(container(0 * Q + constant), y)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [L2CenterClassifier(), L1CenterClassifier(), *(m for m, _ in PRIORS[1:])],
+    ids=str,
+)
+def test_what_a_fit_found_cannot_be_written_to(model: Any) -> None:
+    model.fit(COUNTS, y)
+    names = [n for n in dir(model) if n.endswith("_") and not n.startswith("_")]
+    arrays = {n: getattr(model, n) for n in names if isinstance(getattr(model, n), np.ndarray)}
+    assert {"classes_", "support_", "scores_", "centers_"} <= set(arrays)
+    assert not [n for n, a in arrays.items() if a.flags.writeable]
+
+
+@pytest.mark.parametrize("score", [odds_ratio, thresholded_multinomial])
+def test_scores_take_frames_as_the_models_do(score: Any) -> None:
+    frame = pd.DataFrame(COUNTS)
+    expected = score(COUNTS, y)
+    np.testing.assert_array_equal(score(frame.astype("Int64"), y), expected)
+    np.testing.assert_array_equal(score(frame.astype(pd.SparseDtype(int, 0)), y), expected)
+    with pytest.raises(ValueError, match="NaN in feature"):
+        score(frame.astype("Int64").mask(frame == 3), y)
+
+
+def test_warnings_are_of_the_line_that_called() -> None:
+    model = L2CenterClassifier().fit(X, y)
+    for call in (
+        lambda: L2CenterClassifier(k=9).fit(X, y),
+        lambda: L2CenterClassifier(k=2).fit(0 * X, y),
+        lambda: SparseMultinomialNB(k=3).fit(0 * COUNTS + 1, y),
+        lambda: model.with_k(9),
+        lambda: select(np.zeros(3), 2),
+    ):
+        with pytest.warns(UserWarning, match="k=") as seen:
+            call()
+        assert {w.filename for w in seen} == {__file__}
+
+
+def test_parameters_of_naive_bayes_and_memory() -> None:
+    for wrong in ("no", 1, None):
+        with pytest.raises(ValueError, match="fit_prior="):
+            SparseBernoulliNB(fit_prior=wrong).fit(COUNTS, y)
+    for alpha in (10**400, np.True_, [1.0], "1"):
+        with pytest.raises(ValueError, match="alpha="):
+            SparseMultinomialNB(alpha=alpha).fit(COUNTS, y)
+    L2CenterClassifier(memory_budget=2e9).fit(X, y)
+    for budget in (0.5, "0.1b", float("inf"), float("nan"), True):
+        with pytest.raises(ValueError, match="memory_budget="):
+            L2CenterClassifier(memory_budget=budget).fit(X, y)
+    for gain in (np.asarray([[1.0, 2.0]]), np.asarray([1j, 2.0])):
+        with pytest.raises(ValueError, match="gain must be m real numbers"):
+            select(gain, 1)

@@ -33,13 +33,13 @@ def resolve_budget(budget: int | str | None, place: Place) -> int:
     if budget is None:
         return max(_free(place) // _SHARE, 1)
     size: float = 0
-    if isinstance(budget, numbers.Integral) and not isinstance(budget, bool):
-        size = int(budget)
+    if isinstance(budget, numbers.Real) and not isinstance(budget, bool):
+        size = int(budget) if budget % 1 == 0 else 0  # 2e9 is a whole number
     elif isinstance(budget, str):
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", budget)
         if match and match.group(2).lower() in _UNITS:
             size = float(match.group(1)) * _UNITS[match.group(2).lower()]
-    if not 0 < size < 2**63:
+    if not 1 <= size < 2**63:
         raise ValueError(
             f"memory_budget={budget!r} is not a size: use a positive number of bytes, a string "
             "such as '500MB' or '2GB', or None."

@@ -59,6 +59,8 @@ def _sparse_block(X: SparseMatrix, place: Place, summed: bool = True) -> SparseB
     if not place.family:
         raise TypeError(f"sparse matrices cannot be moved to {place}.")
     by_row, data, indices, indptr = X.format == "csr", X.data, X.indices, X.indptr
+    # (Parts of a cell in a narrow type may wrap around when they are summed, and always do.)
+    summed = summed or data.dtype.kind in "biu"
     if data.dtype == np.float16:  # SciPy's own routines do not know it
         data = data.astype(np.float32)
     if (not summed or X.has_canonical_format) and _can_read(data, indices, indptr):

@@ -110,7 +110,7 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
 
             place, budget = work_place(self, checked), self.memory_budget
             fitted = carry_out(solve, place, budget, verbose=self.verbose)
-        self.classes_, self._fitted = classes, fitted
+        self.classes_, self._fitted = read_only(classes), fitted
         if self.verbose:
             self._report(checked.shape)
         return self

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..arrays.convert import Block
 from ..arrays.typing import Array
-from ._base import CenterClassifier
+from ._base import CenterClassifier, read_only
 
 
 class LinearDecision(CenterClassifier):
@@ -34,7 +34,7 @@ class LinearDecision(CenterClassifier):
         narrow = xp.permute_dims(slope, (1, 0))
         zero = xp.zeros_like(narrow[:, :1])
         coef = xp.take(xp.concat([zero, narrow], axis=1), place.asarray(source), axis=1)
-        return coef, offset - shift @ slope
+        return read_only(coef), read_only(offset - shift @ slope)
 
     @property
     def coef_(self) -> Array:

@@ -13,7 +13,7 @@ from ..arrays.typing import Array
 from ..arrays.work import Work, carry_out
 from ..solvers.centers import Centers
 from ..solvers.class_sums import ClassSums
-from ._base import CenterClassifier, Fitted
+from ._base import CenterClassifier, Fitted, read_only
 from .labels import encode, encode_against, host_labels
 from .probabilities import log_softmax, softmax
 from .validation import check_place, check_X, keeping_on_error, work_place
@@ -83,7 +83,7 @@ class MomentClassifier(CenterClassifier):
                 return moments.add_batch(block, groups, work)
 
             moments = carry_out(add, place, self.memory_budget, verbose=self.verbose)
-        self.classes_, self._fitted = known, Fitted(place, None, self._params(), moments)
+        self.classes_, self._fitted = read_only(known), Fitted(place, None, self._params(), moments)
         return self
 
     def _known_classes(self, classes: Any, first: bool) -> np.ndarray:

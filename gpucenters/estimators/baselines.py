@@ -17,6 +17,7 @@ from ..solvers.baselines import log_odds_ratio, log_share_ratio
 from ..solvers.bernoulli import binarized
 from ..solvers.class_sums import check_alpha, class_sums
 from .labels import encode, host_labels
+from .validation import check_container
 
 
 def odds_ratio(X: Any, y: Any, alpha: float = 1.0) -> Array:
@@ -62,7 +63,7 @@ def odds_ratio(X: Any, y: Any, alpha: float = 1.0) -> Array:
     >>> SelectKBest(odds_ratio, k=1).fit(X, [0, 0, 1, 1]).get_support(indices=True)
     array([0])
     """
-    alpha = check_alpha(alpha)
+    alpha, X = check_alpha(alpha), check_container(X, "odds_ratio")
 
     def score(place: Place, work: Work) -> Array:
         block, groups = _enter(X, y, "odds_ratio", place)
@@ -113,7 +114,7 @@ def thresholded_multinomial(X: Any, y: Any, alpha: float = 1.0) -> Array:
     >>> thresholded_multinomial(X, [0, 0, 1, 1]).round(2)
     array([1.1, 1.1, 0. ])
     """
-    alpha = check_alpha(alpha)
+    alpha, X = check_alpha(alpha), check_container(X, "thresholded_multinomial")
 
     def score(place: Place, work: Work) -> Array:
         counts = class_sums(*_enter(X, y, "thresholded_multinomial", place), work)
@@ -123,7 +124,7 @@ def thresholded_multinomial(X: Any, y: Any, alpha: float = 1.0) -> Array:
 
 
 def _enter(X: Any, y: Any, name: str, place: Place) -> tuple[Block, Groups]:
-    block = replace(as_block(X, place), reading=NotNegative(name))
+    block = replace(as_block(X, place, checked=True), reading=NotNegative(name))
     labels = host_labels(y, name, block.shape[0])
     classes, codes = encode(np.asarray(labels))
     if len(classes) != 2:

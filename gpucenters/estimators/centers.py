@@ -21,6 +21,7 @@ from ._base import CenterClassifier, Fitted
 from ._linear import LinearDecision
 from ._moments import MomentClassifier
 from ._selector import FeatureSelector
+from .validation import snapshot
 
 
 class L2CenterClassifier(LinearDecision, FeatureSelector, MomentClassifier):
@@ -116,7 +117,7 @@ class L2CenterClassifier(LinearDecision, FeatureSelector, MomentClassifier):
         return Fitted(block.place, solve_l2(moments, self.scale), self._params(), moments)
 
     def _params(self) -> dict[str, Any]:
-        return {"k": self.k, "scale": self.scale, "priors": self.priors}
+        return {"k": self.k, "scale": self.scale, "priors": snapshot(self.priors)}
 
     def _check_streaming(self, n_classes: int, params: dict[str, Any] | None) -> None:
         log_priors(self.priors, (1.0,) * n_classes)

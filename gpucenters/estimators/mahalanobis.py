@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from ..arrays.convert import Block, as_block
 from ..arrays.devices import Place
 from ..arrays.groups import Groups
-from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
 from ..arrays.work import Work, carry_out
 from ..solvers.centers import SparseCenters
@@ -28,7 +26,7 @@ from ..solvers.scores import log_priors
 from ..solvers.selection import check_k
 from ._base import Fitted, read_only
 from ._moments import MomentClassifier
-from .validation import check_place, check_X, output_place
+from .validation import check_place, check_X, output_place, snapshot
 
 
 class MahalanobisCenterClassifier(
@@ -39,7 +37,9 @@ class MahalanobisCenterClassifier(
     Nearest class mean in the distance that a covariance S of the features defines (Section IV-A of
     [1]_). The features are transformed to xi = S^(-1/2) x, with the symmetric root, and the means
     of xi may differ between classes in k of the transformed features only: the k for which the
-    within-class distance is provably least. With all of them this is linear discriminant analysis.
+    within-class distance is provably least. With all of them this is linear discriminant analysis
+    (scikit-learn's divides the covariance by the sum of weights, and weighs the classes by the
+    priors).
     One pass over X solves the problem for every k at once: see `with_k`.
 
     Each transformed feature is a mixture of all features of X, most of it (as far as S allows) of
@@ -153,14 +153,11 @@ class MahalanobisCenterClassifier(
             log_priors(self.priors, (1.0, 1.0))
 
     def _params(self) -> dict[str, Any]:
-        covariance = self.covariance
-        if not isinstance(covariance, str):
-            covariance = np.array(to_numpy(covariance))  # a copy: the user may go on with theirs
         return {
             "k": self.k,
-            "covariance": covariance,
+            "covariance": snapshot(self.covariance),
             "shrinkage": self.shrinkage,
-            "priors": self.priors,
+            "priors": snapshot(self.priors),
         }
 
     # --- fitting -------------------------------------------------------------------------------

@@ -6,6 +6,8 @@ import numbers
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from ..arrays.convert import Block
 from ..arrays.groups import Groups
 from ..arrays.reading import NotNegative
@@ -30,6 +32,7 @@ from ._base import Fitted, read_only
 from ._linear import LinearDecision
 from ._moments import MomentClassifier
 from ._selector import FeatureSelector
+from .validation import snapshot
 
 
 class _NaiveBayes(LinearDecision, FeatureSelector, MomentClassifier):
@@ -43,16 +46,18 @@ class _NaiveBayes(LinearDecision, FeatureSelector, MomentClassifier):
     def _check_parameters(self) -> None:
         check_k(self.k)
         check_alpha(self.alpha)
+        if not isinstance(self.fit_prior, bool | np.bool_):
+            raise ValueError(f"fit_prior={self.fit_prior!r} is not valid: use True or False.")
 
     def _solve(self, block: Block, groups: Groups, work: Work) -> Fitted:
-        params = self._params()
         class_log_prior(self.fit_prior, self.class_prior, tuple(groups.weight))
+        params = self._params()
         sums = class_sums(block, groups, work)
         return Fitted(block.place, self._solve_from(sums, params), params, sums)
 
     def _params(self) -> dict[str, Any]:
-        names = ("k", "alpha", "fit_prior", "class_prior")
-        return {name: getattr(self, name) for name in names}
+        params = {name: getattr(self, name) for name in ("k", "alpha", "fit_prior")}
+        return params | {"class_prior": snapshot(self.class_prior)}
 
     def _check_streaming(self, n_classes: int, params: dict[str, Any] | None) -> None:
         class_log_prior(self.fit_prior, self.class_prior, (1.0,) * n_classes)
@@ -69,7 +74,8 @@ class _NaiveBayes(LinearDecision, FeatureSelector, MomentClassifier):
     def class_count_(self) -> Array:
         """Weight of each class; float64 of shape (n_classes,)."""
         return self._cached(
-            "class_count", lambda: self._fitted.place.asarray(list(self._centers().weight))
+            "class_count",
+            lambda: read_only(self._fitted.place.asarray(list(self._centers().weight))),
         )
 
     @property
@@ -83,7 +89,8 @@ class _NaiveBayes(LinearDecision, FeatureSelector, MomentClassifier):
     def class_log_prior_(self) -> Array:
         """Log prior of each class; float64 of shape (n_classes,)."""
         return self._cached(
-            "class_log_prior", lambda: self._fitted.place.asarray(self._log_prior())
+            "class_log_prior",
+            lambda: read_only(self._fitted.place.asarray(self._log_prior())),
         )
 
     def _log_theta(self) -> Array:
@@ -348,6 +355,8 @@ class SparseMultinomialNB(_NaiveBayes):
         tags.input_tags.positive_only = True
         tags.classifier_tags.poor_score = True  # on real numbers, as scikit-learn's own
         return tags
+
+    _linear = False  # the parts of a value that is stored in parts may be negative
 
     def _read(self, block: Block) -> Block:
         return replace(block, reading=NotNegative(type(self).__name__))

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from ..arrays.checks import check_dense, checked_sparse
 from ..arrays.devices import HOST, Place, place_of, resolve_place
-from ..arrays.namespace import array_namespace, is_numpy, is_sparse
+from ..arrays.namespace import array_namespace, is_numpy, is_sparse, to_numpy
 from ..arrays.typing import Array, SparseMatrix
 
 
@@ -20,6 +21,13 @@ def check_X(estimator: Any, X: Any, *, reset: bool) -> Array | SparseMatrix:
 
     Finiteness is not looked at here: it shows in the sums and scores, which read X anyway.
     """
+    checked = check_container(X, estimator)
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    return checked
+
+
+def check_container(X: Any, estimator: Any) -> Array | SparseMatrix:
+    """X as an array or a CSR/CSC matrix, for an estimator or a function of that name."""
     if is_sparse(X):
         checked: Any = checked_sparse(X)
     elif is_numpy(array_namespace(X)):
@@ -38,7 +46,6 @@ def check_X(estimator: Any, X: Any, *, reset: bool) -> Array | SparseMatrix:
     else:
         check_dense(X)
         checked = X
-    validate_data(estimator, X, reset=reset, skip_check_array=True)
     return checked
 
 
@@ -70,6 +77,13 @@ def check_place(estimator: Any, X: Any, method: str) -> None:
 def work_place(estimator: Any, X: Any) -> Place:
     """Where the estimator's ``device`` parameter puts the work on X."""
     return resolve_place(estimator.device, X)
+
+
+def snapshot(parameter: Any) -> Any:
+    """A parameter as it is now: the user may go on with their array."""
+    if parameter is None or isinstance(parameter, str):
+        return parameter
+    return np.array(to_numpy(parameter))
 
 
 def output_place(X: Any) -> Place:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import copy
 import math
+import numbers
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from ..arrays import errors
+from ..arrays import errors, ops
 from ..arrays.convert import Block
 from ..arrays.dense import DenseBlock, RowChunk
 from ..arrays.devices import Place
 from ..arrays.grid import chunk_size, ranges
 from ..arrays.groups import Groups
-from ..arrays.ops import numbers
 from ..arrays.threads import run
 from ..arrays.typing import Array
 from ..arrays.work import Work
@@ -189,14 +189,15 @@ def feature_sums(total: Array, place: Place) -> list[float]:
     cuts = ranges(total.shape[1], chunk_size(place))
     parts = list(run(lambda cut: xp.sum(total[:, cut[0] : cut[1]], axis=1), cuts, place))
     sums = xp.sum(xp.stack(parts), axis=0)
-    return numbers(sums)
+    return ops.numbers(sums)
 
 
 def check_alpha(alpha: Any) -> float:
     """``alpha`` as a float, at least 1e-10; raises for anything but a number from 0 to 1e100."""
     try:
-        value = float(alpha) if not isinstance(alpha, bool | str) else math.nan
-    except TypeError:
+        number = isinstance(alpha, numbers.Real) and not isinstance(alpha, bool)
+        value = float(alpha) if number else math.nan
+    except OverflowError:
         value = math.nan
     if not 0 <= value <= _MOST_ALPHA:
         raise ValueError(

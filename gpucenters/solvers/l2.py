@@ -21,6 +21,8 @@ from .moments import ClassMoments
 from .raw_moments import moments_of
 from .scaling import feature_scale
 
+_UNDERFLOW = 1e-140  # sums below it have squares near, or below, the least numbers
+
 
 @dataclass(frozen=True)
 class L2Centers(SparseCenters):
@@ -101,7 +103,7 @@ def solve_l2(moments: ClassMoments, scale: str | None = None) -> L2Centers:
     if scale is not None:
         scatter = numbers(xp.sum(xp.stack(sums), axis=0))
     loss = sum(s / w for s, w in zip(scatter, weight, strict=True))
-    _check(gain, loss)
+    _check(gain, loss, total)
     return L2Centers(place, tuple(weight), gain, loss, sigma, total)
 
 
@@ -132,9 +134,12 @@ def deviations(total: Array, weight: list[float], place: Place) -> Array:
     return free - tied_mean(free)
 
 
-def _check(gain: Array, loss: float) -> None:
+def _check(gain: Array, loss: float, total: Array) -> None:
     xp = array_namespace(gain)
-    if not math.isfinite(to_float(xp.sum(gain))):
+    saved = to_float(xp.sum(gain))
+    if loss + saved < _UNDERFLOW**2 and 0 < to_float(xp.max(xp.abs(total))) < _UNDERFLOW:
+        raise ValueError("the values of X are too small: their squares underflow. Rescale X.")
+    if not math.isfinite(saved):
         bad = xp.nonzero(~xp.isfinite(gain))[0]
         if bad.shape[0]:
             errors.raise_overflow(int(bad[0]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -21,7 +20,7 @@ from .class_sums import ClassSums, check_alpha, class_sums, feature_sums
 from .divergence import divergence
 from .duality import solve_dual
 from .screening import Screen
-from .selection import Selection, resolve_k
+from .selection import Selection, resolve_k, warn_of_no_gain
 from .swaps import Primal, best_support
 
 _MOST_MASS = 1e150  # beyond it squares overflow; beyond as many times alpha shares underflow
@@ -110,12 +109,7 @@ class MultinomialCenters(Centers):
         gain = divergence(self._smoothed(support), p)
         positive = int(xp.count_nonzero(gain > 0))
         if positive < count:
-            warnings.warn(
-                f"k={k!r} asks for {count} features, but only {positive} have a positive gain: "
-                "the others do not tell the classes apart.",
-                UserWarning,
-                stacklevel=2,
-            )
+            warn_of_no_gain(k, count, positive)
         gap = max(bound - found.value, 0.0)
         return MultinomialSelection(support, gain, tuple(p), found.value, gap)
 

@@ -9,6 +9,7 @@ from ..arrays.devices import Place
 from ..arrays.typing import Array
 from .centers import SparseCenters
 
+_ROUNDING = 1e-5  # that float32 may leave in the sum of priors
 _ACCEPTED = {
     "priors": "'uniform', 'empirical' or K numbers",
     "class_prior": "None or K numbers",
@@ -78,8 +79,6 @@ def log_priors(priors: object, weight: tuple[float, ...]) -> list[float]:
         For anything else.
     """
     k = len(weight)
-    if isinstance(priors, dict | set):
-        raise ValueError("priors must be in the order of classes_: a list or an array.")
     if isinstance(priors, str):
         if priors == "uniform":
             return [0.0] * k
@@ -94,13 +93,15 @@ def log_priors(priors: object, weight: tuple[float, ...]) -> list[float]:
 
 def given_priors(priors: object, k: int, name: str) -> list[float]:
     """K priors that a user gave as a sequence; a ValueError that calls them ``name`` if wrong."""
+    if isinstance(priors, dict | set | frozenset):
+        raise ValueError(f"{name} must be in the order of classes_: a list or an array.")
     try:
         values = [float(p) for p in priors]  # type: ignore[attr-defined]
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name}={priors!r} is not valid: use {_ACCEPTED[name]}.") from error
     if len(values) != k:
         raise ValueError(f"{name} has {len(values)} entries, but there are {k} classes.")
-    if not all(0 < p <= 1 for p in values) or abs(sum(values) - 1) > 1e-8:
+    if not all(0 < p <= 1 for p in values) or abs(sum(values) - 1) > _ROUNDING:
         raise ValueError(f"{name} must be positive and sum to 1, got {values}.")
     return values
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import numbers
 import warnings
@@ -73,12 +74,25 @@ def resolve_k(k: Any, n_features: int) -> int:
     if not isinstance(k, numbers.Integral):
         return max(1, math.floor(float(k) * n_features * (1 + 1e-12)))
     if int(k) > n_features:
-        warnings.warn(
-            f"k={k} is greater than n_features={n_features}. All the features will be used.",
-            UserWarning,
-            stacklevel=2,
-        )
+        warn(f"k={k} is greater than n_features={n_features}. All the features will be used.")
     return min(int(k), n_features)
+
+
+def warn_of_no_gain(k: Any, count: int, positive: int) -> None:
+    """Warn that fewer features than ``k`` asks for have a gain."""
+    warn(
+        f"k={k!r} asks for {count} features, but only {positive} have a positive gain: the others "
+        "do not tell the classes apart."
+    )
+
+
+def warn(message: str) -> None:
+    """A UserWarning at the line that called this package."""
+    level, frame = 1, inspect.currentframe()
+    package = __name__.partition(".")[0]
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(f"{package}."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, UserWarning, stacklevel=level)
 
 
 def check_k(k: Any) -> None:
@@ -140,7 +154,10 @@ def select(gain: Array, k: Any = "all") -> Selection:
     solved = getattr(gain, "gain", None)
     xp = array_namespace(gain if solved is None else solved)
     if solved is None:
-        solved = xp.astype(xp.asarray(gain), xp.float64, copy=False)
+        solved = xp.asarray(gain)
+        if solved.ndim != 1 or xp.isdtype(solved.dtype, "complex floating"):
+            raise ValueError(f"gain must be m real numbers, got {solved.dtype} of {solved.shape}.")
+        solved = xp.astype(solved, xp.float64, copy=False)
         if not bool(xp.all(xp.isfinite(solved))):
             raise ValueError("gain contains NaN or infinity: such features cannot be ranked.")
     place, m = place_of(solved), solved.shape[0]
@@ -148,12 +165,7 @@ def select(gain: Array, k: Any = "all") -> Selection:
     if not isinstance(k, str):
         positive = int(xp.count_nonzero(solved > 0))
         if positive < count:
-            warnings.warn(
-                f"k={k!r} asks for {count} features, but only {positive} have a positive gain: "
-                "the others do not tell the classes apart.",
-                UserWarning,
-                stacklevel=2,
-            )
+            warn_of_no_gain(k, count, positive)
     if count == m:
         return Selection(xp.arange(m, dtype=xp.int64, device=place.device), solved)
     key = place.zeros(m)

@@ -199,12 +199,17 @@ HARD = {
 def test_no_result_is_nan(
     kind: Any, data: str, scale: Any, labels: list[int], backend: Any
 ) -> None:
+    underflows = data == "tiny" or (data == "small" and scale is None)
     for X in backend.containers(HARD[data]):
+        if kind is L2CenterClassifier and underflows:
+            with pytest.raises(ValueError, match="too small: their squares underflow"):
+                kind(scale=scale).fit(X, labels)
+            continue
         model = kind(scale=scale).fit(X, labels)
         assert np.isfinite(model.objective_)
         arrays = [model.centers_, model.scores_, model.scale_]
         arrays += [call(X) for call in _calls(model, X)]
-        if kind is L2CenterClassifier and data != "tiny":
+        if kind is L2CenterClassifier:
             arrays += [model.coef_, model.intercept_]
         for array in arrays:
             assert array is None or np.all(np.isfinite(backend.host(array)))

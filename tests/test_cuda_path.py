@@ -90,7 +90,8 @@ def test_whole_numbers_that_cancel_wait_a_fixed_number_of_times(
         monkeypatch.setattr(grid, "_CUDA_CHUNK", chunk)
         seen.append(_syncs(L2CenterClassifier(k=3), there, y))
     one, *many = (count for count, _ in seen)
-    assert one + 1 == many[0] == many[1], seen  # (cut into chunks, where the rows begin is fetched)
+    # (Cut into chunks, where the rows begin is fetched, and the first chunk is looked at alone.)
+    assert one + 2 == many[0] == many[1], seen
 
 
 @on_stand_in
@@ -139,6 +140,11 @@ def _containers(X: np.ndarray) -> list[Any]:
             matrix = kind(X)
             matrix.data = matrix.data.astype(dtype)  # (as a constructor would not leave it)
             sparse.append(matrix)
+        # The same, with each entry in two parts.
+        whole, parts = kind(X), kind(X.shape, dtype=np.float32)
+        parts.data = np.repeat(whole.data / 2, 2).astype(">f4")
+        parts.indices, parts.indptr = np.repeat(whole.indices, 2), 2 * whole.indptr
+        sparse.append(parts)
     return dense + sparse
 
 
@@ -270,6 +276,79 @@ def test_out_of_memory_halves_the_chunks(
 
 
 @on_stand_in
+@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array])
+@pytest.mark.parametrize("limit", [700_000, 1_500_000, 2_500_000])
+def test_a_budget_that_is_not_there_is_made_do_without(
+    kind: Any, limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(grid, "_LEAST", 1024)
+    monkeypatch.setattr(grid, "_CUDA_CHUNK", 2**17)
+    X, y = _counts(3000, 40, 3)
+    expected = quietly(L1CenterClassifier(k=4).fit, X, y)
+    pool = cupy._fake.pool()
+    try:
+        pool.limit = pool.used + limit
+        model = L1CenterClassifier(k=4, device="cuda", memory_budget="1GB")
+        found = quietly(model.fit, kind(X), y)
+        pool.limit = 0
+        np.testing.assert_array_equal(found.support_, expected.support_)
+        # Once there is memory again, all of it is used.
+        assert grid.chunk_size(_place_of_work(found, kind(X))) == 2**17
+    finally:
+        pool.limit = 0
+
+
+def _place_of_work(model: Any, X: Any) -> Any:
+    places = []
+    score = model._scores
+
+    def note(block: Any) -> Any:
+        places.append(block.place)
+        return score(block)
+
+    model._scores = note
+    model.predict(X)
+    return places[-1]
+
+
+@on_stand_in
+@pytest.mark.parametrize("scale", [None, "std"])
+def test_a_stream_is_solved_in_chunks_that_fit(scale: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grid, "_LEAST", 1024)
+    monkeypatch.setattr(grid, "_CUDA_CHUNK", 2**20)
+    X = scipy.sparse.random(300, 60_000, 0.01, format="csr", random_state=0)
+    y = np.arange(300) % 2
+    expected = L2CenterClassifier(k=4, scale=scale).partial_fit(X, y, classes=[0, 1])
+    pool, solved = cupy._fake.pool(), 0
+    for limit in np.arange(2, 9, 0.5) * 1e6:
+        model = L2CenterClassifier(k=4, scale=scale, device="cuda")
+        model.partial_fit(X, y, classes=[0, 1])
+        try:
+            pool.limit = pool.used + int(limit)
+            support = model.support_.tolist()
+        except MemoryError:
+            assert not solved, f"{limit:,} bytes are not enough, but {solved:,} were"
+        else:
+            solved = solved or limit
+            assert support == expected.support_.tolist()
+        finally:
+            pool.limit = 0
+    assert solved
+
+
+@on_stand_in
+def test_what_can_never_fit_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = _counts(60, 20)
+    tries = []
+    model = MahalanobisCenterClassifier(device="cuda", memory_budget=1000)
+    enter = model._enter
+    monkeypatch.setattr(model, "_enter", lambda *args: tries.append(1) or enter(*args))
+    with pytest.raises(MemoryError, match="the covariance of 20 features takes"):
+        model.fit(X, y)
+    assert len(tries) == 1
+
+
+@on_stand_in
 def test_a_small_budget_makes_chunks_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grid, "_LEAST", 1024)
     monkeypatch.setattr(grid, "_CUDA_CHUNK", 2**20)
@@ -296,9 +375,11 @@ def test_without_page_locked_memory_chunks_are_halved(monkeypatch: pytest.Monkey
 
     empty = cupyx.empty_pinned
 
+    status = 2
+
     def scarce(shape: int, dtype: Any) -> np.ndarray:
         if shape > 100_000:
-            raise cupy.cuda.runtime.CUDARuntimeError(2, "cudaErrorMemoryAllocation", "no memory")
+            raise cupy.cuda.runtime.CUDARuntimeError(status, "cudaErrorOfSomeKind", "no memory")
         return empty(shape, dtype)
 
     monkeypatch.setattr(cupyx, "empty_pinned", scarce)
@@ -306,6 +387,9 @@ def test_without_page_locked_memory_chunks_are_halved(monkeypatch: pytest.Monkey
     expected = L2CenterClassifier(k=4).fit(X, y)
     found = L2CenterClassifier(k=4, device="cuda").fit(X, y)
     np.testing.assert_array_equal(found.support_, expected.support_)
+    status = 700  # an error of something else shows itself
+    with pytest.raises(cupy.cuda.runtime.CUDARuntimeError):
+        L2CenterClassifier(k=4, device="cuda").fit(X, y)
 
 
 @on_stand_in

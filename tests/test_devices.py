@@ -16,6 +16,7 @@ from gpucenters import (
     DeviceUnavailableError,
     L1CenterClassifier,
     L2CenterClassifier,
+    MahalanobisCenterClassifier,
     devices,
 )
 from gpucenters.arrays.budget import resolve_budget
@@ -100,6 +101,8 @@ def test_an_old_cupy_says_so(version: str, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(cupy, "__version__", version)
     cuda.probe.cache_clear()
     try:
+        with pytest.raises(DeviceUnavailableError, match=r"CuPy 14\.1 or later"):
+            L2CenterClassifier(memory_budget="1GB").fit(cupy.asarray(X), y)
         with pytest.raises(DeviceUnavailableError, match=rf"{version} is .* CuPy 14\.1 or later"):
             resolve_place("cuda", X)
         for new in ("14.1.0", "14.2.0rc1", "15.0.0b1"):
@@ -204,6 +207,19 @@ def test_a_second_device() -> None:
             there = cupy.asarray(X)
         np.testing.assert_array_equal(model.predict(there).get(), model.predict(X))
         assert L1CenterClassifier(k=2).fit(there, y).centers_.device.id == 1
+        with cupy.cuda.Device(1):
+            sparse = [
+                getattr(BACKENDS["cupy"].sparse, f"{f}_matrix")(there) for f in ("csr", "csc")
+            ]
+        for data in (there, *sparse):
+            for kind in (L2CenterClassifier, L1CenterClassifier, MahalanobisCenterClassifier):
+                for device, where in ((None, 1), ("cuda", 1), ("cuda:1", 1), ("cuda:0", 0)):
+                    found = kind(k=2, device=device).fit(data, y)
+                    assert found.scores_.device.id == where
+                    predicted = found.predict(data)
+                    assert predicted.device.id == 1
+                    np.testing.assert_array_equal(predicted.get(), kind(k=2).fit(X, y).predict(X))
+                    assert found.transform(data).shape == (len(y), 2)
         assert model.to("cuda:0").scores_.device.id == 0
         for moved in (model.to("cuda"), model.to("auto"), model.to("cpu").to("cuda:1")):
             assert moved.scores_.device.id == 1  # "cuda" is where it is on CUDA

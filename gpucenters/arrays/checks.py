@@ -13,6 +13,7 @@ from .namespace import array_namespace, is_array, is_host_sparse, is_numpy, to_n
 from .threads import run
 from .typing import Array, SparseMatrix
 
+_SCAN_THERE = 2**25  # the same on a device
 _SCAN = 2**18  # indices that are looked at in one go
 
 
@@ -193,12 +194,15 @@ def _check_on_device(index: Array, size: int, name: str, starts: Array, xp: Any)
         return True
     begins = xp.zeros(stored + 1, dtype=xp.bool)
     begins[starts] = True
-    falls = (index[1:] <= index[:-1]) & ~begins[1:stored]
-    facts = [xp.astype(fact, xp.int64) for fact in (xp.min(index), xp.max(index), xp.any(falls))]
-    least, most, fall = to_numpy(xp.stack(facts)).tolist()
-    if least < 0 or most >= size:
+    facts = []
+    for left, right in ranges(stored, _SCAN_THERE):
+        part, before = index[left:right], index[max(left - 1, 0) : right - 1]
+        falls = (index[max(left, 1) : right] <= before) & ~begins[max(left, 1) : right]
+        facts += [xp.astype(f, xp.int64) for f in (xp.min(part), xp.max(part), xp.any(falls))]
+    found = to_numpy(xp.stack(facts)).reshape(-1, 3)
+    if found[:, 0].min() < 0 or found[:, 1].max() >= size:
         _raise_outside(index, size, name)
-    return not fall
+    return not found[:, 2].any()
 
 
 def _raise_outside(index: Array, size: int, name: str) -> None:

@@ -100,9 +100,10 @@ class Compressed:
 
     def _run(self, left: int, right: int, first: int, last: int) -> Entries:
         minor, values = self.indices[left:right], self.data[left:right]
-        offsets = self.indptr[first : last + 1] - self.host_indptr.dtype.type(left)
-        # (A cut row begins before the run or ends behind it.)
-        offsets[0], offsets[-1] = 0, right - left
+        with place_of(self.data).current():
+            offsets = self.indptr[first : last + 1] - self.host_indptr.dtype.type(left)
+            # (A cut row begins before the run or ends behind it.)
+            offsets[0], offsets[-1] = 0, right - left
         if self._upload is not None:
             minor, values, offsets = self._upload.send(minor, sendable(values), offsets)
         elif not self.resident:
@@ -153,7 +154,8 @@ class Compressed:
             matrix = matrix.tocsr() if by_row else matrix.tocsc()
             return Compressed(matrix.data, matrix.indices, matrix.indptr, shape, by_row, place)
         # (cupyx would sort by comparing pairs; one number is sorted by its digits.)
-        major, minor = (rows, cols) if by_row else (cols, rows)
+        kind = kind if values.shape[0] < INT32 else xp.int64
+        major, minor = (xp.astype(p, kind) for p in ((rows, cols) if by_row else (cols, rows)))
         if by_row != self.by_row:
             order = xp.argsort(major, stable=True)
             major, minor, values = (xp.take(part, order) for part in (major, minor, values))

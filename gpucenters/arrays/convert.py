@@ -67,14 +67,16 @@ def _sparse_block(X: SparseMatrix, place: Place, summed: bool = True) -> SparseB
         return SparseBlock(data, indices, indptr, X.shape, by_row, place)
     # A header of our own: what it learns about order and duplicates is read off the arrays, not
     # off flags that may be stale, and the caller's matrix is not touched.
-    xp = array_namespace(X)
-    data, indices, indptr = (xp.ascontiguousarray(part) for part in (data, indices, indptr))
-    sparse = sparse_module(xp)
+    xp, sparse = array_namespace(X), sparse_module(array_namespace(X))
     kind = sparse.csr_matrix if by_row else sparse.csc_matrix
-    view = kind((data, indices, indptr), shape=X.shape)
-    if summed and not view.has_canonical_format:
-        view = view.copy()
-        view.sum_duplicates()
+    if not data.dtype.isnative:
+        data = data.astype(data.dtype.newbyteorder("="))
+    with place_of(X).current():
+        parts = tuple(xp.ascontiguousarray(part) for part in (data, indices, indptr))
+        view = kind(parts, shape=X.shape)
+        if summed and not view.has_canonical_format:
+            view = view.copy()
+            view.sum_duplicates()
     return SparseBlock(view.data, view.indices, view.indptr, view.shape, by_row, place)
 
 

@@ -57,9 +57,10 @@ class DenseBlock:
             part = _numbers(part, row, columns)
         if self._upload is not None:
             part = self._upload.send(sendable(part))[0]
-        xp = array_namespace(part)
-        if not xp.isdtype(part.dtype, (xp.float32, xp.float64)):
-            part = xp.astype(part, xp.float64)
+        with place_of(part).current():
+            xp = array_namespace(part)
+            if not xp.isdtype(part.dtype, (xp.float32, xp.float64)):
+                part = xp.astype(part, xp.float64)
         part = self.place.move(part)
         return part if self.reading is None else self.reading(part)
 
@@ -115,7 +116,7 @@ class DenseBlock:
         n, m = self.shape
         if _is_mapped(self.array) and self.array.flags.c_contiguous and m > 1:
             width = max(1, min(m, work.budget // (2 * n * self.array.itemsize)))
-            work = Work(max(1, work.budget // 2), work.verbose)
+            work = work.shared_by(2)
             for left, right in work.progress(
                 ranges(m, width), -(-m // width), f"{-(-m // width)} passes over X"
             ):
@@ -184,7 +185,8 @@ class DenseBlock:
         def score(cut: tuple[int, int]) -> None:
             part = self.array[cut[0] : cut[1], :]
             if d < m:
-                part = array_namespace(part).take(part, here, axis=1)
+                with place_of(part).current():
+                    part = array_namespace(part).take(part, here, axis=1)
             out[cut[0] : cut[1], :] = scores(xp.astype(self._widen(part, cut[0], here), xp.float64))
 
         for _ in run(score, ranges(n, rows), self.place):

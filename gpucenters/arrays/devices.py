@@ -147,6 +147,8 @@ def resolve_place(device: str | None, x: Any) -> Place:
     """
     if device is None:
         place = place_of(x)
+        if is_cupy(place.xp):
+            cuda.require()
         if is_sparse(x) and not place.family:
             raise TypeError(f"sparse matrices of {place} are not supported.")
         return place

@@ -6,6 +6,11 @@ from typing import NoReturn
 
 from .typing import Array, Namespace
 
+
+class TooLargeError(MemoryError):
+    """What is asked for does not fit into memory, in whatever chunks the work is done."""
+
+
 LIMIT = 1e154  # the square of anything larger may overflow float64
 
 

@@ -38,11 +38,11 @@ def chunk_size(place: Place, *, uploaded: bool = False) -> int:
     return min(size, _UPLOAD) if uploaded else size
 
 
-def with_smaller_chunks(place: Place) -> Place | None:
-    """A place with chunks of half the size; None where that would be of no use."""
+def with_smaller_chunks(place: Place, halvings: int = 1) -> Place | None:
+    """A place whose chunks are halved some times more; None where that would be of no use."""
     if not is_cupy(place.xp) or chunk_size(place) <= _LEAST:
         return None
-    return replace(place, halvings=place.halvings + 1)
+    return replace(place, halvings=place.halvings + halvings)
 
 
 def with_chunks_within(place: Place, budget: int) -> Place:

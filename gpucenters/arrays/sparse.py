@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 
@@ -110,7 +111,7 @@ class SparseBlock(Compressed):
 
     def as_rows(self) -> SparseBlock:
         """The same block in CSR; it stays where its data are."""
-        here = place_of(self.data)
+        here = self.place if self.resident else place_of(self.data)
         with here.current():
             every = here.xp.arange(self.shape[1], dtype=here.xp.int64)
             found = replace(self, place=here).select(every, by_row=True)
@@ -212,10 +213,12 @@ class SparseBlock(Compressed):
     def holds_whole_numbers(self) -> bool:
         """Whether all stored values are whole numbers."""
         xp = self.place.xp
+        whole: Iterator[Array]
         whole = (xp.all(e.values == xp.round(e.values)) for e in self.entries())
-        if self.place.stalls:  # rather read all than wait for each chunk
-            found = list(whole)
-            return not found or bool(xp.all(xp.stack(found)))
+        if not all(map(bool, islice(whole, 1))):
+            return False
+        if self.place.stalls and (rest := list(whole)):  # one wait for all the others
+            whole = iter([xp.all(xp.stack(rest))])
         return all(map(bool, whole))
 
     def check_finite(self, squares: bool) -> None:

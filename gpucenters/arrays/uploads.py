@@ -15,6 +15,7 @@ from .typing import Array
 
 _ALIGNED = 512  # bytes: where an array may begin on the device
 _COPIED = 2**22  # bytes that one thread copies in one go
+_NO_MEMORY = 2  # cudaErrorMemoryAllocation
 _SPARE = 2  # a slot is given back for chunks that fill less than one part in so many
 
 
@@ -77,6 +78,8 @@ class Upload:
         try:
             host = cupyx.empty_pinned(size, np.uint8)
         except self._cupy.cuda.runtime.CUDARuntimeError as error:
+            if error.status != _NO_MEMORY:
+                raise
             raise MemoryError(f"no page-locked memory of {size:,} bytes is left.") from error
         return _Slot(host, device, self._cupy.cuda.Event(disable_timing=True))
 

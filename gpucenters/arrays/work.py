@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from tqdm import tqdm
 
 from .budget import resolve_budget
 from .devices import Place
+from .errors import TooLargeError
 from .grid import with_chunks_within, with_smaller_chunks
 from .ordering import SortedColumns
+
+_HALVINGS = 3  # of chunks and budget after a try that ran out of memory
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -27,15 +30,19 @@ class Work:
         Bytes of workspace, beyond inputs and model.
     verbose : bool
         Whether to show progress.
+    limit : int
+        What the user allows: the budget is less in a try after one that ran out of memory.
     """
 
     budget: int
     verbose: bool = False
+    limit: int = 0
 
     @classmethod
     def of(cls, memory_budget: int | str | None, place: Place, verbose: bool = False) -> Work:
         """The terms that a user's parameters make."""
-        return cls(resolve_budget(memory_budget, place), verbose)
+        budget = resolve_budget(memory_budget, place)
+        return cls(budget, verbose, budget)
 
     def progress(self, items: Iterable[Item], total: int, what: str) -> Iterator[Item]:
         """The items, with a progress bar where it is wanted."""
@@ -45,7 +52,7 @@ class Work:
 
     def shared_by(self, threads: int) -> Work:
         """The terms for each of some threads."""
-        return Work(max(1, self.budget // threads), self.verbose)
+        return replace(self, budget=max(1, self.budget // threads))
 
 
 def carry_out(
@@ -58,8 +65,8 @@ def carry_out(
     """``task(place, work)`` on the device of ``place``, in chunks that fit into memory.
 
     On a GPU the chunks are made smaller where the budget is small. Where memory runs out all the
-    same, the task is done anew with chunks of half the size: whatever needed the memory, and
-    nothing is added twice.
+    same, the task is done anew with an eighth of both: whatever it was that needed the memory, and
+    so that nothing is added twice.
 
     Parameters
     ----------
@@ -71,18 +78,22 @@ def carry_out(
     verbose : bool
     """
     work = Work.of(memory_budget, place, verbose)
-    smaller: Place | None = with_chunks_within(place, work.budget)
+    # (From full chunks on, whatever an earlier task had to be content with.)
+    smaller: Place | None = with_chunks_within(replace(place, halvings=0), work.budget)
     with place.current():
         while True:
             assert smaller is not None
             place = smaller
             try:
                 return task(place, work)
+            except TooLargeError:
+                raise
             except MemoryError:
-                smaller = with_smaller_chunks(place)
+                smaller = with_smaller_chunks(place, _HALVINGS)
                 if smaller is None:
                     raise
             # (Only here is the error gone, and all that it held.)
+            work = replace(work, budget=max(1, work.budget >> _HALVINGS))
 
 
 @dataclass(frozen=True)

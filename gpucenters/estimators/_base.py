@@ -157,8 +157,7 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
     def _centers(self) -> Centers:
         fitted = self._ready()
         if fitted.centers is None:
-            with fitted.place.current():
-                fitted.centers = self._solve_moments(fitted)
+            fitted.centers = self._solve_moments(fitted)
         return fitted.centers
 
     def _solve_moments(self, fitted: Fitted) -> Centers:

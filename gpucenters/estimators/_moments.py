@@ -79,7 +79,7 @@ class MomentClassifier(CenterClassifier):
                 if first:
                     moments = self._empty_moments(block, len(known), work)
                 else:
-                    moments = self._fitted.own_moments()
+                    moments = self._fitted.own_moments().to(place)
                 return moments.add_batch(block, groups, work)
 
             moments = carry_out(add, place, self.memory_budget, verbose=self.verbose)
@@ -115,7 +115,12 @@ class MomentClassifier(CenterClassifier):
                 f"this {type(self).__name__} has seen no sample of class "
                 f"{', '.join(map(repr, missing))} yet: call partial_fit with some first."
             )
-        return self._solve_from(fitted.moments, fitted.params)
+        moments = fitted.moments
+
+        def solve(place: Place, work: Work) -> Centers:
+            return self._solve_from(moments.to(place), fitted.params)
+
+        return carry_out(solve, fitted.place, self.memory_budget)
 
     def predict_proba(self, X: Any) -> Array:
         """Class probabilities of the samples; they never contradict `predict`.

@@ -169,7 +169,7 @@ class MahalanobisCenterClassifier(
     def _check_data(self, block: Block, n_classes: int, work: Work, *, streaming: bool) -> None:
         """Raise for data too wide, or that a given covariance does not fit, before any work."""
         m = block.shape[1]
-        check_size(m, n_classes, work.budget, fourth=self._fourth, streaming=streaming)
+        check_size(m, n_classes, work.limit, fourth=self._fourth, streaming=streaming)
         if not isinstance(self.covariance, str):
             given_covariance(self.covariance, m, block.place)
 

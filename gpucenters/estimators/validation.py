@@ -28,24 +28,23 @@ def check_X(estimator: Any, X: Any, *, reset: bool) -> Array | SparseMatrix:
 
 def check_container(X: Any, estimator: Any) -> Array | SparseMatrix:
     """X as an array or a CSR/CSC matrix, for an estimator or a function of that name."""
-    if is_sparse(X):
-        checked: Any = checked_sparse(X)
-    elif is_numpy(array_namespace(X)):
-        checked = check_array(
-            X,
-            accept_sparse=("csr", "csc"),  # a data frame may have sparse columns
-            dtype=None,
-            ensure_all_finite=False,
-            estimator=estimator,
-            input_name="X",
-        )
-        if is_sparse(checked):
-            checked = checked_sparse(checked)
-        else:
-            check_dense(checked)
-    else:
-        check_dense(X)
-        checked = X
+    with place_of(X).current():
+        if is_sparse(X):
+            return checked_sparse(X)
+        if not is_numpy(array_namespace(X)):
+            check_dense(X)
+            return X
+    checked = check_array(
+        X,
+        accept_sparse=("csr", "csc"),  # a data frame may have sparse columns
+        dtype=None,
+        ensure_all_finite=False,
+        estimator=estimator,
+        input_name="X",
+    )
+    if is_sparse(checked):
+        return checked_sparse(checked)
+    check_dense(checked)
     return checked
 
 

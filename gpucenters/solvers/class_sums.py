@@ -118,11 +118,13 @@ class ClassSums:
         return copy.deepcopy(self)
 
     def to(self, place: Place) -> Self:
-        """These sums at another place."""
+        """These sums at another place, or, with the same arrays, at this one in other chunks."""
         new = copy.copy(self)
         for name, value in vars(self).items():
             if isinstance(value, ClassSums):
                 setattr(new, name, value.to(place))
+            elif isinstance(value, list):
+                setattr(new, name, list(value))
             elif hasattr(value, "shape"):
                 setattr(new, name, place.move(value))
         new.place = place
@@ -158,7 +160,7 @@ def empty_sums(block: Block, n_classes: int) -> ClassSums:
     try:
         total = block.place.zeros(shape)
     except MemoryError as error:
-        raise MemoryError(
+        raise errors.TooLargeError(
             f"the sums of {n_classes} classes x {shape[1]:,} features need "
             f"{8 * n_classes * shape[1]:,} bytes, more than there is."
         ) from error

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import matmul
 
 from ..arrays.convert import Block
 from ..arrays.dense import RowChunk
 from ..arrays.devices import Place
+from ..arrays.errors import TooLargeError
 from ..arrays.grid import strip_ranges
 from ..arrays.groups import Groups
 from ..arrays.ops import to_float
@@ -95,7 +96,7 @@ class CrossMoments(ClassMoments):
         """Add sparse rows by their products; as dense ones where these cancel."""
         found = class_scatter(block, groups, fourth=self.quartic is not None)
         if found is None:
-            self._add_rows(block, groups, Work(work.budget))
+            self._add_rows(block, groups, replace(work, verbose=False))
             return
         for c, w, total, products, cubic, quartic in found:
             before, shift = self.weight[c], None
@@ -236,7 +237,7 @@ def check_size(m: int, n_classes: int, budget: int, *, fourth: bool, streaming: 
     sums = (n_classes if apart else 2) * (2 if streaming else 1)
     size = 8 * m * m * (sums + _WORKSPACE)
     if size > budget:
-        raise MemoryError(
+        raise TooLargeError(
             f"the covariance of {m:,} features takes {sums + _WORKSPACE} matrices of {m:,} x "
             f"{m:,} numbers, {size:,} bytes, and the memory budget is {budget:,}. Select features "
             "first, raise memory_budget, or use L2CenterClassifier(scale='pooled'), the diagonal "

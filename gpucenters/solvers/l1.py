@@ -113,6 +113,7 @@ def _solve_range(
         found = plan.sort(left, right)
         return [] if found is None else [(found[0], _medians(found[1], groups))]
     except MemoryError as error:
+        found = None  # it would take up what the halves need
         if right - left == 1:
             raise MemoryError(
                 f"a column of {len(groups.codes)} samples does not fit into memory while it is "

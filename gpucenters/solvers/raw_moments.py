@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from ..arrays.convert import Block
 from ..arrays.dense import DenseBlock
 from ..arrays.devices import Place
+from ..arrays.errors import TooLargeError
 from ..arrays.grid import chunk_size, ranges
 from ..arrays.groups import Groups
 from ..arrays.ops import not_negative, numbers
@@ -192,7 +193,7 @@ def empty_moments(block: Block, n_classes: int, *, per_feature: bool) -> ClassMo
         return kind.empty(block.place, n_classes, m, per_feature)
     except MemoryError as error:
         size = 8 * n_classes * m * (2 if per_feature else 1)
-        raise MemoryError(
+        raise TooLargeError(
             f"the sums of {n_classes} classes x {m:,} features need {size:,} bytes, more than "
             "there is."
         ) from error

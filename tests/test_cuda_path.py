@@ -148,7 +148,7 @@ def _containers(X: np.ndarray) -> list[Any]:
     return dense + sparse
 
 
-@pytest.mark.parametrize("upload", [2**23, 100, 37])
+@pytest.mark.parametrize("upload", [2**23, 90])
 def test_host_data_go_up_in_chunks_and_give_the_same_model(
     upload: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -90,19 +90,18 @@ def _can_read(data: Array, indices: Array, indptr: Array) -> bool:
     )
 
 
-def take_columns(X: Any, columns: Array) -> Any:
-    """``X[:, columns]`` (ascending) in X's own library, place, layout and type."""
+def take_columns(X: Any, columns: Array, place: Place) -> Any:
+    """``X[:, columns]`` (ascending) in X's own library, layout and type, at its own ``place``."""
     if is_host_sparse(X):
         return X[:, to_numpy(columns)]
     if is_sparse(X):
         # cupyx's own column selection leaves the indices of a row unsorted.
-        place = place_of(X)
         block = _sparse_block(X, place).select(place.move(columns), by_row=X.format == "csr")
         sparse = sparse_module(place.xp)
         kind = sparse.csr_matrix if X.format == "csr" else sparse.csc_matrix
         data = block.data.astype(X.dtype)
         return kind((data, block.indices, block.indptr), shape=block.shape)
-    return array_namespace(X).take(X, place_of(X).move(columns), axis=1)
+    return array_namespace(X).take(X, place.move(columns), axis=1)
 
 
 def put_columns(X: Any, columns: Array, width: int) -> Any:

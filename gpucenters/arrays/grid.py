@@ -2,7 +2,7 @@
 
 It depends on the shape of the data and the kind of device alone, so that a result never depends
 on the memory budget, on free memory, or on the number of threads. (But chunks for a GPU are large,
-and where they do not fit they are halved.)
+and smaller where they do not fit.)
 """
 
 from __future__ import annotations

@@ -79,11 +79,9 @@ def carry_out(
     """
     work = Work.of(memory_budget, place, verbose)
     # (From full chunks on, whatever an earlier task had to be content with.)
-    smaller: Place | None = with_chunks_within(replace(place, halvings=0), work.budget)
+    place = with_chunks_within(replace(place, halvings=0), work.budget)
     with place.current():
         while True:
-            assert smaller is not None
-            place = smaller
             try:
                 return task(place, work)
             except TooLargeError:
@@ -93,7 +91,7 @@ def carry_out(
                 if smaller is None:
                     raise
             # (Only here is the error gone, and all that it held.)
-            work = replace(work, budget=max(1, work.budget >> _HALVINGS))
+            place, work = smaller, replace(work, budget=max(1, work.budget >> _HALVINGS))
 
 
 @dataclass(frozen=True)

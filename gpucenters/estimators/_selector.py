@@ -8,14 +8,19 @@ import numpy as np
 from sklearn.feature_selection import SelectorMixin
 
 from ..arrays.convert import as_block, put_columns, take_columns
-from ..arrays.devices import place_of
+from ..arrays.devices import Place, place_of
 from ..arrays.namespace import array_namespace, is_numpy, is_sparse
+from ..arrays.work import Work, carry_out
 from .validation import check_place, check_X
 
 if TYPE_CHECKING:
     from ._base import CenterClassifier as _Classifier
 else:
     _Classifier = object
+
+
+def _check_finite(X: Any, place: Place) -> None:
+    as_block(X, place, summed=False, checked=True).check_finite(squares=False)
 
 
 class FeatureSelector(SelectorMixin, _Classifier):
@@ -48,17 +53,16 @@ class FeatureSelector(SelectorMixin, _Classifier):
             try:
                 return super().transform(X)
             except ValueError:
-                self._check_finite(check_X(self, X, reset=False))  # says which feature and row
+                _check_finite(check_X(self, X, reset=False), place_of(X))  # says where
                 raise
-        checked = check_X(self, X, reset=False)
+        checked, support = check_X(self, X, reset=False), self._selection().support
         check_place(self, checked, "transform")
-        with place_of(checked).current():
-            self._check_finite(checked)
-            return take_columns(checked, place_of(checked).move(self._selection().support))
 
-    @staticmethod
-    def _check_finite(X: Any) -> None:
-        as_block(X, place_of(X), summed=False, checked=True).check_finite(squares=False)
+        def choose(place: Place, work: Work) -> Any:
+            _check_finite(checked, place)
+            return take_columns(checked, support, place)
+
+        return carry_out(choose, place_of(checked), self.memory_budget)
 
     def inverse_transform(self, X: Any) -> Any:
         """X with columns of zeros where `transform` left features out.

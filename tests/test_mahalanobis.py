@@ -592,8 +592,8 @@ def test_a_singular_covariance_names_the_rank_and_the_remedy(backend: Any) -> No
         MahalanobisCenterClassifier(covariance=np.ones((5, 5))).fit(backend.array(X), y)
 
 
-@pytest.mark.parametrize("power", [-150, -90, 80, 150])
-def test_ledoit_wolf_says_when_fourth_powers_leave_float64(power: int, backend: Any) -> None:
+@pytest.mark.parametrize("power", [-150, -90, 76.5, 80, 150])
+def test_ledoit_wolf_says_when_fourth_powers_leave_float64(power: float, backend: Any) -> None:
     X, y = _data(2)
     model = MahalanobisCenterClassifier(shrinkage="ledoit-wolf")
     expected = model.fit(backend.array(X), y).shrinkage_

@@ -78,7 +78,7 @@ def solve_l2(moments: ClassMoments, scale: str | None = None) -> L2Centers:
     Raises
     ------
     ValueError
-        Where values are so large that the sums leave float64.
+        Where values are so large that the sums leave float64, or so small that their squares do.
     """
     place, xp, weight = moments.place, moments.place.xp, moments.weight
     sigma, spread = None, None
@@ -189,8 +189,9 @@ def l2_centers(
     Raises
     ------
     ValueError
-        For NaN, infinity or values whose squares overflow (named by feature and row), negative
-        weights, a class without weight, lengths that differ, a damaged sparse matrix.
+        For NaN, infinity or values whose squares overflow (named by feature and row), values whose
+        squares all underflow, negative weights, a class without weight, lengths that differ, a
+        damaged sparse matrix.
 
     References
     ----------

@@ -39,14 +39,14 @@ def bounds(m: int, seed: int = 0) -> dict[str, list[float]]:
     wanted = sorted({k - lag for k in ks for lag in (0, 1, 4) if k > lag})
     chosen: dict[int, Any] = {}
     for k in wanted:
-        near = chosen.get(wanted[len(chosen) - 1]) if chosen else None
-        chosen[k] = centers.select(k, near)
-    whole = centers.select(m).value
-    psi = {k: (c.value + c.gap) / whole for k, c in chosen.items()} | {0: 0.0}
+        last = chosen.get(wanted[len(chosen) - 1]) if chosen else None
+        chosen[k] = centers.select(k, warm_start=last)
+    every = centers.select(m).value
+    psi = {k: (c.value + c.gap) / every for k, c in chosen.items()} | {0: 0.0}
     return {
         "k": ks,
         "psi(k)": [psi[k] for k in ks],
-        "reached": [chosen[k].value / whole for k in ks],
+        "reached": [chosen[k].value / every for k in ks],
         "psi(k-1)": [psi[k - 1] for k in ks],
         "psi(k-4)": [psi[max(k - 4, 0)] for k in ks],
     }

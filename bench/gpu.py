@@ -13,10 +13,10 @@ import scipy.sparse
 
 from gpucenters import L1CenterClassifier, L2CenterClassifier
 from gpucenters.arrays import cuda
-from gpucenters.arrays.convert import as_block
-from gpucenters.arrays.devices import place_of
-from gpucenters.arrays.groups import group_rows
-from gpucenters.arrays.work import Work
+from gpucenters.arrays.backend import backend_of
+from gpucenters.arrays.context import Context
+from gpucenters.blocks.convert import as_block
+from gpucenters.blocks.samples import make_samples
 
 from .shapes import SHAPES, Shape, labels, normal
 from .timing import alternate, machine
@@ -126,8 +126,9 @@ def _on_device(X: Any) -> Any:
 
 def _resident(X: Any, y: np.ndarray, k: int) -> Rows:
     l2, l1 = L2CenterClassifier().fit(X, y), L1CenterClassifier(k=1).fit(X, y)
-    block, place = as_block(X, place_of(X)), place_of(X)
-    groups = group_rows(y, X.shape[0], place, n_classes=2)
+    backend = backend_of(X)
+    block = as_block(X, backend)
+    samples = make_samples(y, X.shape[0], backend, n_classes=2)
     rows: Rows = {
         "l2 fit": lambda: L2CenterClassifier().fit(X, y),
         f"l2 fit, k={k}": lambda: L2CenterClassifier(k=k).fit(X, y),
@@ -137,9 +138,9 @@ def _resident(X: Any, y: np.ndarray, k: int) -> Rows:
         "l1 predict, k=1": lambda: l1.predict(X),
     }
     if hasattr(X, "indptr"):
-        total, energy = place.zeros((2, X.shape[1])), place.zeros(2)
-        work = Work.of(None, place)
-        rows["class sums"] = lambda: block.add_class_sums(groups, total, None, energy, work)
+        total, squares = backend.zeros((2, X.shape[1])), backend.zeros(2)
+        ctx = Context.of(backend)
+        rows["class sums"] = lambda: block.add_sums(samples, total, ctx, sum_of_squares=squares)
     return rows
 
 

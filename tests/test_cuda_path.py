@@ -31,11 +31,14 @@ from gpucenters import (
     SparseMultinomialNB,
     devices,
 )
-from gpucenters.arrays import compressed, grid, kernels, uploads, work
+from gpucenters.arrays import grid, kernels, uploads
+from gpucenters.arrays.backend import backend_of
 from gpucenters.arrays.budget import resolve_budget
-from gpucenters.arrays.convert import as_block
-from gpucenters.arrays.devices import place_of
-from gpucenters.solvers import l1
+from gpucenters.arrays.context import Context
+from gpucenters.blocks.compressed import Compressed
+from gpucenters.blocks.convert import as_block
+from gpucenters.blocks.sorted_columns import SortingPlan
+from gpucenters.blocks.sparse_scatter import as_rows
 
 STAND_IN = hasattr(cupy, "_fake")
 on_stand_in = pytest.mark.skipif(not STAND_IN, reason="only the stand-in counts and writes down")
@@ -77,7 +80,7 @@ def test_a_fit_from_sums_on_the_device_waits_a_fixed_number_of_times(
 ) -> None:
     backend, seen = BACKENDS["cupy"], {}
     for n, m, chunk in ((60, 20, 64), (700, 90, 256), (700, 90, 64)):
-        monkeypatch.setattr(grid, "_CUDA_CHUNK", chunk)
+        monkeypatch.setattr(grid, "CUDA_CHUNK", chunk)
         X, y = _counts(n, m, classes)
         seen[n, m, chunk] = _syncs(model, getattr(backend, kind)(X), y)
     assert len({count for count, _ in seen.values()}) == 1, seen
@@ -91,7 +94,7 @@ def test_whole_numbers_that_cancel_wait_a_fixed_number_of_times(
     X, y = _counts(700, 30)
     there, seen = BACKENDS["cupy"].csr(X + 1000), []
     for chunk in (2**25, 1000, 100):
-        monkeypatch.setattr(grid, "_CUDA_CHUNK", chunk)
+        monkeypatch.setattr(grid, "CUDA_CHUNK", chunk)
         seen.append(_syncs(L2CenterClassifier(k=3), there, y))
     one, *many = (count for count, _ in seen)
     # (Cut into chunks, where the rows begin is fetched, and the first chunk is looked at alone.)
@@ -107,7 +110,7 @@ def test_an_l1_fit_of_dense_data_on_the_device_waits_a_fixed_number_of_times(
 ) -> None:
     seen = {}
     for n, m, chunk in ((60, 20, 2**25), (60, 200, 64), (700, 300, 256)):
-        monkeypatch.setattr(grid, "_CUDA_CHUNK", chunk)
+        monkeypatch.setattr(grid, "CUDA_CHUNK", chunk)
         X, y = _counts(n, m, classes)
         weights = 1.0 + np.arange(n) % 3 if weighted else None
         with cupy._fake.count_syncs() as counter:
@@ -156,7 +159,7 @@ def _containers(X: np.ndarray) -> list[Any]:
 def test_host_data_go_up_in_chunks_and_give_the_same_model(
     upload: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grid, "_UPLOAD", upload)
+    monkeypatch.setattr(grid, "UPLOAD_CHUNK", upload)
     X, y = _counts(120, 40, 3)
     for model in (
         L2CenterClassifier(k=5),
@@ -178,7 +181,7 @@ def test_host_data_go_up_in_chunks_and_give_the_same_model(
 def test_a_chunk_waits_for_what_it_must_and_for_nothing_else(
     kind: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grid, "_UPLOAD", 500)
+    monkeypatch.setattr(grid, "UPLOAD_CHUNK", 500)
     X, y = _counts(400, 50)
     cupy._fake.reset()
     with cupy._fake.count_syncs() as seen:
@@ -255,8 +258,8 @@ _ROOMS: list[tuple[Any, Any]] = [
 def test_out_of_memory_makes_chunks_smaller(
     kind: Any, model: Any, fit: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grid, "_LEAST", 1024)
-    monkeypatch.setattr(grid, "_CUDA_CHUNK", 2**17)
+    monkeypatch.setattr(grid, "LEAST_CUDA_CHUNK", 1024)
+    monkeypatch.setattr(grid, "CUDA_CHUNK", 2**17)
     X, y = _counts(3000, 40, 3)
     data = kind(X.astype(np.int64) if kind is scipy.sparse.csr_matrix else X)
     expected = fit(clone(model), data, y)
@@ -284,8 +287,8 @@ def test_out_of_memory_makes_chunks_smaller(
 def test_a_budget_that_is_not_there_is_made_do_without(
     kind: Any, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grid, "_LEAST", 1024)
-    monkeypatch.setattr(grid, "_CUDA_CHUNK", 2**17)
+    monkeypatch.setattr(grid, "LEAST_CUDA_CHUNK", 1024)
+    monkeypatch.setattr(grid, "CUDA_CHUNK", 2**17)
     X, y = _counts(3000, 40, 3)
     X += 1  # no median is zero: every column is sorted
     expected = quietly(L1CenterClassifier(k=4).fit, X, y)
@@ -297,29 +300,29 @@ def test_a_budget_that_is_not_there_is_made_do_without(
         pool.limit = 0
         np.testing.assert_array_equal(found.support_, expected.support_)
         # Once there is memory again, all of it is used.
-        assert grid.chunk_size(_place_of_work(found, kind(X))) == 2**17
+        assert _context_of(found, kind(X)).chunk == 2**17
     finally:
         pool.limit = 0
 
 
-def _place_of_work(model: Any, X: Any) -> Any:
-    places = []
+def _context_of(model: Any, X: Any) -> Any:
+    contexts = []
     score = model._scores
 
-    def note(block: Any) -> Any:
-        places.append(block.place)
-        return score(block)
+    def note(block: Any, ctx: Any) -> Any:
+        contexts.append(ctx)
+        return score(block, ctx)
 
     model._scores = note
     model.predict(X)
-    return places[-1]
+    return contexts[-1]
 
 
 @on_stand_in
 @pytest.mark.parametrize("scale", [None, "std"])
 def test_a_stream_is_solved_in_chunks_that_fit(scale: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grid, "_LEAST", 1024)
-    monkeypatch.setattr(grid, "_CUDA_CHUNK", 2**20)
+    monkeypatch.setattr(grid, "LEAST_CUDA_CHUNK", 1024)
+    monkeypatch.setattr(grid, "CUDA_CHUNK", 2**20)
     X = scipy.sparse.random(300, 60_000, 0.01, format="csr", random_state=0)
     y = np.arange(300) % 2
     expected = L2CenterClassifier(k=4, scale=scale).partial_fit(X, y, classes=[0, 1])
@@ -345,8 +348,8 @@ def test_a_stream_is_solved_in_chunks_that_fit(scale: Any, monkeypatch: pytest.M
 def test_selection_on_the_device_is_done_in_chunks_that_fit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(grid, "_LEAST", 1024)
-    monkeypatch.setattr(grid, "_CUDA_CHUNK", 2**17)
+    monkeypatch.setattr(grid, "LEAST_CUDA_CHUNK", 1024)
+    monkeypatch.setattr(grid, "CUDA_CHUNK", 2**17)
     X, y = _counts(3000, 40)
     there = cupy.asarray(X)
     model = L2CenterClassifier(k=4).fit(there, y)
@@ -360,8 +363,8 @@ def test_selection_on_the_device_is_done_in_chunks_that_fit(
 
 @on_stand_in
 def test_what_can_never_fit_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grid, "_LEAST", 16)
-    monkeypatch.setattr(grid, "_CUDA_CHUNK", 64)
+    monkeypatch.setattr(grid, "LEAST_CUDA_CHUNK", 16)
+    monkeypatch.setattr(grid, "CUDA_CHUNK", 64)
     X, y = _counts(60, 20)
     tries = []
     model = MahalanobisCenterClassifier(device="cuda", memory_budget=48 * 64)
@@ -374,7 +377,7 @@ def test_what_can_never_fit_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> No
 
 @on_stand_in
 def test_a_second_try_may_have_what_the_user_allows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grid, "_LEAST", 16)
+    monkeypatch.setattr(grid, "LEAST_CUDA_CHUNK", 16)
     X, y = _counts(60, 20)
     tries = []
     model = MahalanobisCenterClassifier(device="cuda", memory_budget=50_000)
@@ -398,20 +401,20 @@ def test_rows_of_a_resident_matrix_are_made_in_small_chunks_too(
     X, _ = _counts(60, 20)
     there, seen = BACKENDS["cupy"].csc(X), []
 
-    def note(place: Any, *, uploaded: bool = False) -> int:
-        seen.append(place.halvings)
-        return 100
+    chunk_size = Compressed.chunk_size
 
-    monkeypatch.setattr(compressed, "chunk_size", note)
-    place = replace(place_of(there), halvings=5)
-    rows = as_block(there, place).as_rows()
-    assert set(seen) == {5} and rows.place.halvings == 5
+    def note(self: Any, ctx: Any) -> int:
+        seen.append(chunk_size(self, ctx))
+        return seen[-1]
+
+    monkeypatch.setattr(Compressed, "chunk_size", note)
+    ctx = replace(Context.of(backend_of(there)), chunk=100)
+    rows = as_rows(as_block(there, ctx.backend), ctx)
+    assert set(seen) == {100} and rows.by_row
     np.testing.assert_array_equal(rows.data.get(), scipy.sparse.csr_array(X).data)
 
 
-def test_what_was_sorted_in_vain_is_gone_before_its_halves_are(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_was_sorted_in_vain_is_gone_before_its_halves_are() -> None:
     class Lists:
         def __init__(self, width: int) -> None:
             self.width = width
@@ -424,20 +427,20 @@ def test_what_was_sorted_in_vain_is_gone_before_its_halves_are(
         alive.append(weakref.ref(lists))
         return slice(left, right), lists
 
-    def medians(lists: Lists, groups: Any) -> int:
+    def medians(lists: Lists) -> int:
         if lists.width > 2:
             raise MemoryError
         return lists.width
 
-    monkeypatch.setattr(l1, "_medians", medians)
-    found = l1._solve_range(work.SortingPlan([(0, 7)], sort), None, (0, 7))
+    ctx = Context.of(backend_of(np.zeros(1)))
+    found = SortingPlan([(0, 7)], sort, "too large").map(medians, ctx)
     assert [width for _, width in found] == [1, 2, 2, 2]
 
 
 @on_stand_in
 def test_a_small_budget_makes_chunks_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grid, "_LEAST", 1024)
-    monkeypatch.setattr(grid, "_CUDA_CHUNK", 2**20)
+    monkeypatch.setattr(grid, "LEAST_CUDA_CHUNK", 1024)
+    monkeypatch.setattr(grid, "CUDA_CHUNK", 2**20)
     X, y = _counts(4000, 100)
     pool, peaks = cupy._fake.pool(), {}
     for kind in (np.asarray, scipy.sparse.csr_array):
@@ -458,8 +461,8 @@ def test_a_small_budget_makes_chunks_small(monkeypatch: pytest.MonkeyPatch) -> N
 
 @on_stand_in
 def test_without_page_locked_memory_chunks_are_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grid, "_LEAST", 1024)
-    monkeypatch.setattr(grid, "_CUDA_CHUNK", 2**17)
+    monkeypatch.setattr(grid, "LEAST_CUDA_CHUNK", 1024)
+    monkeypatch.setattr(grid, "CUDA_CHUNK", 2**17)
     import cupyx
 
     empty = cupyx.empty_pinned
@@ -542,13 +545,13 @@ def test_strided_arrays_in_cupyx_matrices_are_read_right(layout: str) -> None:
 
 @on_stand_in
 def test_the_budget_keeps_to_the_limit_of_the_memory_pool() -> None:
-    place = place_of(cupy.zeros(1))
+    backend = backend_of(cupy.zeros(1))
     pool = cupy.get_default_memory_pool()
     try:
         pool.set_limit(size=pool.used_bytes() + 4_000_000)
-        assert resolve_budget(None, place) == 1_000_000
+        assert resolve_budget(None, backend) == 1_000_000
         pool.set_limit(size=0)
-        assert resolve_budget(None, place) > 10**9
+        assert resolve_budget(None, backend) > 10**9
     finally:
         pool.set_limit(size=0)
 
@@ -637,7 +640,7 @@ def test_class_sums_of_the_kernel(compiled: Any, options: tuple[str, str], by_ro
         *(matrix.indptr.shape[0] - 1, 0, stored, int(by_row), codes),
     )
     for weights in (0, rng.random(n)):
-        for with_square, with_energy in (
+        for with_square, with_sum in (
             (True, True),
             (False, True),
             (True, False),
@@ -647,13 +650,13 @@ def test_class_sums_of_the_kernel(compiled: Any, options: tuple[str, str], by_ro
             for play in ("compiled", "played"):
                 total = np.zeros((k, m))
                 square = np.zeros((k, m)) if with_square else 0
-                energy = np.zeros((k, slots)) if with_energy else 0
-                args = (*head, weights, m, total, square, energy, slots)
+                sum_of_squares = np.zeros((k, slots)) if with_sum else 0
+                args = (*head, weights, m, total, square, sum_of_squares, slots)
                 if play == "compiled":
                     compiled(options, "add_class_sums", -(-stored // 8) + 3, *args)
                 else:
                     _played()["add_class_sums"](*args)
-                found.append((total, square, energy))
+                found.append((total, square, sum_of_squares))
             for a, b in zip(*found, strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-14)
             # (Not only like each other.)

@@ -19,8 +19,9 @@ from gpucenters import (
     MahalanobisCenterClassifier,
     devices,
 )
+from gpucenters.arrays.backend import HOST, backend_of
 from gpucenters.arrays.budget import resolve_budget
-from gpucenters.arrays.devices import HOST, place_of, resolve_place
+from gpucenters.arrays.devices import resolve_backend
 
 fake = getattr(cupy, "_fake", None)
 MODELS = [L2CenterClassifier(k=2), L1CenterClassifier(k=2), L2CenterClassifier(k=2, scale="std")]
@@ -68,7 +69,7 @@ try:
 except gpucenters.DeviceUnavailableError as error:
     print(error)
 model = gpucenters.L2CenterClassifier(device="auto").fit([[0.0], [1.0]], [0, 1])
-assert str(model._fitted.place) == "numpy"
+assert str(model._fitted.backend) == "numpy"
 """
     said = _python(code)
     if "has cupy" in said:
@@ -85,8 +86,8 @@ def test_cupy_without_a_device_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     cuda.probe.cache_clear()
     try:
         with pytest.raises(DeviceUnavailableError, match="no NVIDIA driver or no CUDA device"):
-            resolve_place("cuda", X)
-        assert resolve_place("auto", X) == HOST
+            resolve_backend("cuda", X)
+        assert resolve_backend("auto", X) == HOST
         assert [d.usable for d in devices()] == [True, False]
     finally:
         monkeypatch.undo()
@@ -104,7 +105,7 @@ def test_an_old_cupy_says_so(version: str, monkeypatch: pytest.MonkeyPatch) -> N
         with pytest.raises(DeviceUnavailableError, match=r"CuPy 14\.1 or later"):
             L2CenterClassifier(memory_budget="1GB").fit(cupy.asarray(X), y)
         with pytest.raises(DeviceUnavailableError, match=rf"{version} is .* CuPy 14\.1 or later"):
-            resolve_place("cuda", X)
+            resolve_backend("cuda", X)
         for new in ("14.1.0", "14.2.0rc1", "15.0.0b1"):
             monkeypatch.setattr(cupy, "__version__", new)
             cuda.probe.cache_clear()
@@ -123,7 +124,7 @@ def test_devices_lists_what_is_usable() -> None:
 
 def test_a_device_that_is_not_there() -> None:
     with pytest.raises(DeviceUnavailableError, match=r"'cuda:99' does not exist"):
-        resolve_place("cuda:99", X)
+        resolve_backend("cuda:99", X)
 
 
 @pytest.mark.parametrize("name", ["gpu", "CUDA", "cuda:", "cuda:-1", "", 0])
@@ -202,7 +203,7 @@ def test_a_second_device() -> None:
     try:
         model = L2CenterClassifier(k=2, device="cuda:1").fit(X, y)
         assert model.scores_.device.id == 1
-        assert place_of(model.predict(X)) == HOST
+        assert backend_of(model.predict(X)) == HOST
         with cupy.cuda.Device(1):
             there = cupy.asarray(X)
         np.testing.assert_array_equal(model.predict(there).get(), model.predict(X))
@@ -234,9 +235,9 @@ def test_budget_sizes(budget: Any, expected: int) -> None:
     assert resolve_budget(budget, HOST) == expected
 
 
-@pytest.mark.parametrize("place", [HOST, place_of(cupy.zeros(1))], ids=str)
-def test_default_budget_is_a_share_of_what_is_free(place: Any) -> None:
-    assert 2**20 < resolve_budget(None, place) < 2**50
+@pytest.mark.parametrize("where", [HOST, backend_of(cupy.zeros(1))], ids=str)
+def test_default_budget_is_a_share_of_what_is_free(where: Any) -> None:
+    assert 2**20 < resolve_budget(None, where) < 2**50
 
 
 @pytest.mark.parametrize("budget", [0, -1, True, 1.5, "much", "0MB", "-2GB", "2 parsecs", ""])

@@ -111,10 +111,10 @@ def test_a_batch_that_overflows_with_the_others_is_refused() -> None:
     for container in (np.asarray, scipy.sparse.csr_array):
         model = L2CenterClassifier().partial_fit(container(X), y, classes=[0, 1])
         model.partial_fit(container(np.full((2, 6), 5e153)), [0, 1])
-        expected = repr(model._fitted.moments)
+        expected = repr(model._fitted.statistics)
         with pytest.raises(ValueError, match="overflow float64"):
             model.partial_fit(container(np.full((2, 6), -5e153)), [0, 1])
-        assert repr(model._fitted.moments) == expected
+        assert repr(model._fitted.statistics) == expected
 
 
 @pytest.mark.parametrize("unit", [1e-90, 1e90])

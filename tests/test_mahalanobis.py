@@ -34,9 +34,9 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from strategies import modest, quietly
 
 from gpucenters import L2CenterClassifier, MahalanobisCenterClassifier
-from gpucenters.arrays import scatter
-from gpucenters.solvers import cross_moments
-from gpucenters.solvers.cross_moments import CrossMoments, check_size
+from gpucenters.blocks import dense_scatter, sparse_scatter
+from gpucenters.statistics import cross_moments
+from gpucenters.statistics.cross_moments import check_size
 
 DATA = {"iris": load_iris, "wine": load_wine, "breast cancer": load_breast_cancer}
 datasets = pytest.mark.parametrize("data", list(DATA))
@@ -381,14 +381,12 @@ def test_products_of_sparse_rows_are_those_of_dense_rows(
     if steep:
         dense[:, 3] = 1e7 + np.arange(400) % 7
     X = scipy.sparse.csr_array(dense)
-    monkeypatch.setattr(scatter, "_ENTRIES", 200)
-    monkeypatch.setattr(scatter, "_PAIR", 1e-9)
-    monkeypatch.setattr(scatter, "_NUMBER", 0)
+    monkeypatch.setattr(sparse_scatter, "_STRIP_ENTRIES", 200)
+    monkeypatch.setattr(sparse_scatter, "_COST_OF_PAIR", 1e-9)
+    monkeypatch.setattr(sparse_scatter, "_COST_OF_NUMBER", 0)
     calls = []
-    made = CrossMoments._add_rows
-    monkeypatch.setattr(
-        CrossMoments, "_add_rows", lambda self, *a: (calls.append(1), made(self, *a))
-    )
+    made = sparse_scatter.add_rows
+    monkeypatch.setattr(sparse_scatter, "add_rows", lambda *a: (calls.append(1), made(*a)))
     expected = MahalanobisCenterClassifier(k=5, shrinkage=shrinkage)
     expected.fit(dense, y, sample_weight=s)
     calls.clear()
@@ -407,9 +405,9 @@ def test_few_entries_are_multiplied_and_many_made_dense(monkeypatch: pytest.Monk
     few = scipy.sparse.random(2000, 300, 0.02, "csr", random_state=0)
     many = scipy.sparse.random(200, 30, 0.5, "csr", random_state=0)
     seen = []
-    real = cross_moments.class_scatter
+    real = sparse_scatter._class_scatter
     monkeypatch.setattr(
-        cross_moments, "class_scatter", lambda *a, **b: (seen.append(1), real(*a, **b))[1]
+        sparse_scatter, "_class_scatter", lambda *a, **b: (seen.append(1), real(*a, **b))[1]
     )
     for matrix, classes, products in ((few, 2, True), (few, 20, False), (many, 2, False)):
         seen.clear()
@@ -423,12 +421,12 @@ def test_classes_too_many_to_be_kept_apart(monkeypatch: pytest.MonkeyPatch, back
     X[np.random.default_rng(9).random(X.shape) < 0.6] = 0
     s = np.random.default_rng(0).random(120)
     apart = MahalanobisCenterClassifier(k=3).fit(backend.array(X), y, sample_weight=s)
-    monkeypatch.setattr(cross_moments, "_APART", 0)
-    monkeypatch.setattr(scatter, "_PAIR", 1e-9)
-    monkeypatch.setattr(scatter, "_NUMBER", 0)
+    monkeypatch.setattr(cross_moments, "_MOST_APART", 0)
+    monkeypatch.setattr(sparse_scatter, "_COST_OF_PAIR", 1e-9)
+    monkeypatch.setattr(sparse_scatter, "_COST_OF_NUMBER", 0)
     for container in backend.containers(X):
         together = MahalanobisCenterClassifier(k=3).fit(container, y, sample_weight=s)
-        assert together._fitted.moments.cross.shape == (2, 5, 5)
+        assert together._fitted.statistics.cross.shape == (2, 5, 5)
         _assert_same(together, apart, backend)
         with pytest.raises(ValueError, match="first batch to partial_fit as well"):
             together.partial_fit(container, y)
@@ -437,7 +435,7 @@ def test_classes_too_many_to_be_kept_apart(monkeypatch: pytest.MonkeyPatch, back
     streamed = MahalanobisCenterClassifier(k=3)
     for rows in (slice(0, 50), slice(50, 120)):
         streamed.partial_fit(backend.array(X[rows]), y[rows], range(6), s[rows])
-    assert streamed._fitted.moments.cross.shape == (6, 5, 5)
+    assert streamed._fitted.statistics.cross.shape == (6, 5, 5)
     _assert_same(streamed, apart, backend)
 
 
@@ -465,8 +463,8 @@ def test_bits_do_not_depend_on_threads_or_budget(
 def test_blas_gets_its_threads_back() -> None:
     from threadpoolctl import threadpool_info, threadpool_limits
 
-    from gpucenters.arrays.devices import HOST
-    from gpucenters.arrays.products import one_blas_thread
+    from gpucenters.arrays.backend import HOST
+    from gpucenters.arrays.linalg import one_blas_thread
 
     def threads() -> set[int]:
         return {i["num_threads"] for i in threadpool_info() if i["user_api"] == "blas"}
@@ -486,7 +484,7 @@ def test_blas_gets_its_threads_back() -> None:
 
 
 def _state(model: Any) -> bytes:
-    moments = model._fitted.moments
+    moments = model._fitted.statistics
     parts = [moments.total, moments.cross, moments.cubic, moments.quartic]
     arrays = [np.asarray(p).tobytes() for p in parts if p is not None]
     return b"".join(arrays) + repr((moments.weight, moments.count)).encode()
@@ -504,13 +502,13 @@ def test_a_batch_that_fails_leaves_the_model_as_it_was(
     bad[7, 2] = np.nan
     with pytest.raises(ValueError, match=r"NaN in feature 2 \(first in row 7\)"):
         model.partial_fit(bad, y)
-    part = CrossMoments._add_part
+    part = dense_scatter._add_sums
 
     def interrupted(*arguments: Any) -> Any:
         part(*arguments)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(CrossMoments, "_add_part", interrupted)
+    monkeypatch.setattr(dense_scatter, "_add_sums", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(X[40:], y[40:])
     monkeypatch.undo()

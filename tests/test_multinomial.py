@@ -18,11 +18,13 @@ from strategies import quietly
 
 from gpucenters import SparseMultinomialNB
 from gpucenters.arrays import grid
-from gpucenters.arrays.devices import HOST
+from gpucenters.arrays.backend import HOST
+from gpucenters.arrays.context import Context
 from gpucenters.solvers import multinomial_nb, screening
 from gpucenters.solvers.divergence import divergence, phi
 from gpucenters.solvers.duality import solve_dual
-from gpucenters.solvers.multinomial import MultinomialCenters
+from gpucenters.solvers.multinomial import MultinomialCenters, solve_multinomial
+from gpucenters.statistics import ClassSums, Recipe
 
 PROBLEMS = {"numpy": 150, "array_api_strict": 20, "cupy": 20}
 rng = np.random.default_rng(0)
@@ -34,8 +36,15 @@ def _host(x: Any, backend: Any) -> np.ndarray:
     return np.asarray(backend.host(x))
 
 
+def _solved(total: Any, alpha: float, where: Any) -> MultinomialCenters:
+    """Centers of class sums, each class of weight one."""
+    k = total.shape[0]
+    sums = ClassSums(where, Recipe("class sums"), [1.0] * k, [1] * k, total)
+    return solve_multinomial(sums, Context.of(where), alpha)
+
+
 def _centers(total: np.ndarray, alpha: float = 1.0) -> MultinomialCenters:
-    return MultinomialCenters(HOST, (1.0,) * len(total), total, alpha)
+    return _solved(total, alpha, HOST)
 
 
 # --- the truth ---------------------------------------------------------------------------------
@@ -331,14 +340,14 @@ def test_screening_changes_nothing(
     rng = np.random.default_rng(k)
     rates = np.exp(rng.normal(0, 2, 3000)) * np.exp(rng.normal(0, 0.3, (classes, 3000)))
     total = backend.array(rng.poisson(rates).astype(float))
-    place = multinomial_nb(total[:, :2], range(classes)).place
-    whole = quietly(MultinomialCenters(place, (1.0,) * classes, total, 1.0).select, k)
+    where = multinomial_nb(total[:, :2], range(classes)).backend
+    whole = quietly(_solved(total, 1.0, where).select, k)
     looks = []
     above = screening.Screen.above
-    monkeypatch.setattr(screening, "_FEW", 1)
-    monkeypatch.setattr(screening, "_SAMPLE", 100)
-    monkeypatch.setattr(grid, "_CPU_CHUNK", 256)
-    monkeypatch.setattr(grid, "_CUDA_CHUNK", 256)
+    monkeypatch.setattr(screening, "_ALL_BELOW", 1)
+    monkeypatch.setattr(screening, "_THRESHOLD_SAMPLE", 100)
+    monkeypatch.setattr(grid, "CPU_CHUNK", 256)
+    monkeypatch.setattr(grid, "CUDA_CHUNK", 256)
 
     def counted(self: Any, *arguments: Any) -> Any:
         found = above(self, *arguments)
@@ -346,7 +355,7 @@ def test_screening_changes_nothing(
         return found
 
     monkeypatch.setattr(screening.Screen, "above", counted)
-    screened = quietly(MultinomialCenters(place, (1.0,) * classes, total, 1.0).select, k)
+    screened = quietly(_solved(total, 1.0, where).select, k)
     assert max(looks) < 1500
     assert screened.p == pytest.approx(whole.p, rel=1e-9)
     assert screened.value + screened.gap == pytest.approx(whole.value + whole.gap, rel=1e-12)
@@ -361,14 +370,14 @@ def test_the_bounds_of_the_screen_are_bounds() -> None:
     p = [0.6, 0.3, 0.1]
     h = divergence(total + 0.1, p)
     for threshold in np.quantile(h, [0.1, 0.5, 0.9, 0.99]):
-        columns, found = screening.Screen(total, 0.1, HOST).above(p, threshold)
+        columns, found = screening.Screen(total, 0.1, Context.of(HOST)).above(p, threshold)
         np.testing.assert_array_equal(columns, np.flatnonzero(h >= threshold))
         np.testing.assert_array_equal(found, h[columns])
 
 
 def test_bits_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grid, "_CPU_CHUNK", 2**9)
-    monkeypatch.setattr(screening, "_FEW", 1)
+    monkeypatch.setattr(grid, "CPU_CHUNK", 2**9)
+    monkeypatch.setattr(screening, "_ALL_BELOW", 1)
     monkeypatch.setattr(joblib, "cpu_count", lambda: 4)
     S = scipy.sparse.random(300, 5000, 0.05, "csr", np.float64, np.random.default_rng(0))
     found = []

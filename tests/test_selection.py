@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from strategies import Problem, modest, problems, quietly
 
 from gpucenters import L1CenterClassifier, L2CenterClassifier
-from gpucenters.arrays import family, generic
+from gpucenters.arrays import numpy_cupy, portable
 from gpucenters.arrays.namespace import array_namespace
 from gpucenters.solvers import l1_centers, l2_centers, resolve_k, select
 
@@ -189,7 +189,7 @@ def test_the_k_largest_of_many_are_those_of_a_full_sort(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Long lists are first thinned out by what a sample says, whatever their ties.
-    monkeypatch.setattr(family, "_MANY", 256)
+    monkeypatch.setattr(numpy_cupy, "_SAMPLED_FROM", 256)
     rng = np.random.default_rng(5)
     for _ in range(40):
         m = int(rng.integers(256, 3000))
@@ -201,6 +201,6 @@ def test_the_k_largest_of_many_are_those_of_a_full_sort(
             "falling": -np.arange(m) / m,
         }[kind]
         for k in (1, 2, m // 40, m // 16, m // 16 + 1, m // 2):
-            found = family.top_k(key, k, array_namespace(key))
+            found = numpy_cupy.top_k(key, k, array_namespace(key))
             assert found.dtype == np.int64
-            np.testing.assert_array_equal(found, generic.top_k(key, k, array_namespace(key)))
+            np.testing.assert_array_equal(found, portable.top_k(key, k, array_namespace(key)))

@@ -11,8 +11,7 @@ import scipy.sparse
 from sklearn.base import clone
 
 from gpucenters import L2CenterClassifier
-from gpucenters.arrays import sums
-from gpucenters.solvers.moments import CentredMoments
+from gpucenters.blocks import dense_sums, sparse_sums
 
 rng = np.random.default_rng(0)
 X = rng.poisson(0.7, (60, 8)).astype(np.float64)
@@ -20,9 +19,8 @@ y = np.arange(60) % 2
 
 
 def _state(model: Any) -> list[bytes]:
-    moments = model._fitted.moments
-    parts = [moments.total, getattr(moments, "square", None), getattr(moments, "spread", None)]
-    arrays = [np.asarray(p).tobytes() for p in parts if p is not None]
+    moments = model._fitted.statistics
+    arrays = [np.asarray(value).tobytes() for _, _, value in moments._arrays()]
     return [*arrays, repr((moments.weight, moments.count)).encode()]
 
 
@@ -43,7 +41,7 @@ def test_an_interrupted_batch_leaves_the_model_as_it_was(
     expected, predicted = _state(model), model.predict(kind(data))
 
     # The interrupt comes after some of the sums were added.
-    add, part = sums.add_class_sums, CentredMoments._add_columns
+    add, part = sparse_sums.add_class_sums, dense_sums._add_columns
 
     def interrupted(*arguments: Any) -> None:
         add(*arguments)
@@ -53,8 +51,8 @@ def test_an_interrupted_batch_leaves_the_model_as_it_was(
         part(*arguments)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sums, "add_class_sums", interrupted)
-    monkeypatch.setattr(CentredMoments, "_add_columns", part_interrupted)
+    monkeypatch.setattr(sparse_sums, "add_class_sums", interrupted)
+    monkeypatch.setattr(dense_sums, "_add_columns", part_interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(kind(data[40:43]), y[40:43])
     monkeypatch.undo()
@@ -78,9 +76,9 @@ def test_copies_do_not_share_what_batches_add_to(model: Any) -> None:
     copy.partial_fit(S[30:], y[30:])
     assert _state(copy) == _state(model)
     # And once it has sums of its own, it adds to them in place.
-    total = model._fitted.moments.total
+    total = model._fitted.statistics.total
     model.partial_fit(S[:5], y[:5])
-    assert model._fitted.moments.total is total
+    assert model._fitted.statistics.total is total
 
 
 @pytest.mark.parametrize("scale", [None, "std"])
@@ -98,12 +96,12 @@ def test_a_small_batch_of_very_wide_data_needs_little_memory(scale: str | None) 
         assert tracemalloc.get_traced_memory()[1] < 10e6
     finally:
         tracemalloc.stop()
-    assert model._fitted.moments.count == [1000, 1000]
+    assert model._fitted.statistics.count == [1000, 1000]
 
 
 def test_memory_that_runs_out_halves_the_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     from gpucenters import L1CenterClassifier
-    from gpucenters.arrays import dense
+    from gpucenters.blocks import dense
 
     expected = L1CenterClassifier().fit(X, y)
     sort, widths = dense.sort_columns, []

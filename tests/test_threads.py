@@ -12,10 +12,13 @@ import pytest
 import scipy.sparse
 
 from gpucenters import L1CenterClassifier, L2CenterClassifier
-from gpucenters.arrays import family, grid, host, sums, threads
-from gpucenters.arrays.convert import as_block
-from gpucenters.arrays.devices import HOST
+from gpucenters.arrays import grid, numpy_cupy, sparsetools, threads
+from gpucenters.arrays.backend import HOST
+from gpucenters.arrays.context import Context
 from gpucenters.arrays.threads import run, thread_count
+from gpucenters.blocks import sparse_host, sparse_sums
+from gpucenters.blocks.convert import as_block
+from gpucenters.blocks.samples import make_samples
 
 rng = np.random.default_rng(0)
 DENSE = rng.standard_normal((300, 700)).astype(np.float32) * 10.0 ** rng.integers(-3, 4, 700)
@@ -32,8 +35,8 @@ MODELS = [
 @pytest.fixture
 def many_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small chunks and many lanes, so that small data are cut as large ones are."""
-    monkeypatch.setattr(grid, "_CPU_CHUNK", 2**10)
-    monkeypatch.setattr(grid, "_LANE", 2**12)
+    monkeypatch.setattr(grid, "CPU_CHUNK", 2**10)
+    monkeypatch.setattr(grid, "LANE_ENTRIES", 2**12)
 
 
 def _everything(model: Any, X: Any, y: np.ndarray, s: Any) -> list[bytes]:
@@ -79,7 +82,7 @@ def test_lanes_are_many_where_the_entries_pay_for_them() -> None:
 def test_the_hosts_loops_give_the_bits_of_the_common_lines(
     model: Any, dtype: Any, weighted: bool, many_lanes: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert host.AVAILABLE, "SciPy's loops are not as expected: the fast way is off"
+    assert sparsetools.AVAILABLE, "SciPy's loops are not as expected: the fast way is off"
     X = SPARSE.copy()
     X.data = np.round(10 * X.data)
     X = X.astype(dtype)
@@ -87,7 +90,7 @@ def test_the_hosts_loops_give_the_bits_of_the_common_lines(
     y = np.arange(X.shape[0]) % 3
     s = rng.integers(0, 4, X.shape[0]) if weighted else None
     fast = _everything(model, X, y, s)
-    monkeypatch.setattr(host, "AVAILABLE", False)
+    monkeypatch.setattr(sparsetools, "AVAILABLE", False)
     assert not as_block(X, HOST).on_host
     common = _everything(model, X, y, s)
     assert fast[:2] == common[:2]
@@ -98,13 +101,39 @@ def test_the_hosts_loops_give_the_bits_of_the_common_lines(
 
 def test_scatter_add_sums_repeated_indices(monkeypatch: pytest.MonkeyPatch) -> None:
     for available in (True, False):
-        monkeypatch.setattr(host, "AVAILABLE", available)
+        monkeypatch.setattr(sparsetools, "AVAILABLE", available)
         for kind in (np.int32, np.int64):
             target = np.zeros(3)
-            family.scatter_add(
+            numpy_cupy.scatter_add(
                 target, np.asarray([2, 0, 2], dtype=kind), np.asarray([1.0, 2, 3]), np
             )
             assert target.tolist() == [2, 0, 4]
+
+
+@pytest.mark.parametrize("name", ["csc_matvec", "csr_matvec", "csr_matvecs", "csr_scale_rows"])
+def test_a_compiled_loop_that_changed_is_not_used(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SciPy may rewrite these private bindings."""
+    assert sparsetools.check()
+    loop = getattr(sparsetools.tools, name)
+
+    def changed(*arguments: Any) -> None:
+        loop(*arguments)
+        arguments[-1 if name != "csr_scale_rows" else -2][0] += 1
+
+    monkeypatch.setattr(sparsetools.tools, name, changed)
+    assert not sparsetools.check()
+    monkeypatch.delattr(sparsetools.tools, name)
+    assert not sparsetools.check()
+
+
+def test_a_map_inside_a_task_runs_in_the_tasks_thread() -> None:
+    def outer(i: int) -> set[int]:
+        idents = run(lambda _: threading.get_ident(), range(20), HOST, 4)
+        return {threading.get_ident(), *idents}
+
+    assert all(len(idents) == 1 for idents in run(outer, range(8), HOST, 4))
 
 
 def test_keys_wider_than_int32() -> None:
@@ -121,20 +150,16 @@ def test_keys_wider_than_int32() -> None:
     def note(runs: Any, size: int, kind: Any, *rest: Any) -> None:
         seen.append(kind)
 
-    from gpucenters.arrays.groups import group_rows
-    from gpucenters.arrays.work import Work
-
-    original = host.add_class_sums
-    host.add_class_sums = note
+    original = sparse_host.add_class_sums
+    sparse_host.add_class_sums = note
     try:
         total = np.broadcast_to(np.zeros(1), (3, m))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(HOST.xp, "reshape", lambda a, shape: a, raising=False)
-            sums.add_class_sums(
-                block, group_rows([0, 1, 2], 3, HOST), total, None, None, Work(10**9)
-            )
+            samples, ctx = make_samples([0, 1, 2], 3, HOST), Context.of(HOST, 10**9)
+            sparse_sums.add_class_sums(block, samples, total, None, None, ctx)
     finally:
-        host.add_class_sums = original
+        sparse_host.add_class_sums = original
     assert seen == [np.int64]
 
 
@@ -181,7 +206,7 @@ def test_one_thread_inside_joblibs_threads_and_by_the_environment(
 
 
 def test_away_from_the_host_there_is_one_thread(backend: Any) -> None:
-    from gpucenters.arrays.devices import Place
+    from gpucenters.arrays.backend import Backend
 
     if backend.name != "numpy":
-        assert threads.thread_count(Place(backend.xp, backend.device)) == 1
+        assert threads.thread_count(Backend(backend.xp, backend.device)) == 1

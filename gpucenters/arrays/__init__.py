@@ -1,4 +1,5 @@
-"""The ground floor: where an array lives, blocks of it, and what the standard lacks.
+"""Arrays of several libraries: namespaces, devices, CUDA, threads, memory budgets.
 
-This is the only folder that knows that CuPy, scipy.sparse and array-api-compat exist.
+Also the few operations that the array API standard lacks. Only this folder and ``blocks`` know
+that CuPy, scipy.sparse and array-api-compat exist.
 """

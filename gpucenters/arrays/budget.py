@@ -1,4 +1,4 @@
-"""The memory that blocks may use beyond inputs and model."""
+"""The memory budget: workspace beyond inputs and model."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import os
 import re
 
 from . import cuda
-from .devices import Place
+from .backend import Backend
 from .namespace import is_cupy
 
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
-_SHARE = 4  # by default a quarter of what is free
-_UNKNOWN = 2**30  # where the system does not say what is free
+_DEFAULT_DIVISOR = 4  # the default budget is a quarter of the free memory
+_IF_UNKNOWN = 2**30  # bytes that count as free where the system does not say what is free
 
 
-def resolve_budget(budget: int | str | None, place: Place) -> int:
+def resolve_budget(budget: int | str | None, backend: Backend) -> int:
     """Workspace in bytes.
 
     Parameters
     ----------
     budget : int, str or None
         Bytes, or a size such as "500MB", "2GB", "1.5GiB"; None is a quarter of what is free.
-    place : Place
+    backend : Backend
 
     Raises
     ------
@@ -31,7 +31,7 @@ def resolve_budget(budget: int | str | None, place: Place) -> int:
         If it is no positive size.
     """
     if budget is None:
-        return max(_free(place) // _SHARE, 1)
+        return max(_free(backend) // _DEFAULT_DIVISOR, 1)
     size: float = 0
     if isinstance(budget, numbers.Real) and not isinstance(budget, bool):
         size = int(budget) if budget % 1 == 0 else 0  # 2e9 is a whole number
@@ -47,9 +47,9 @@ def resolve_budget(budget: int | str | None, place: Place) -> int:
     return int(size)
 
 
-def _free(place: Place) -> int:
-    if is_cupy(place.xp):
-        return cuda.free_memory(place.device)
+def _free(backend: Backend) -> int:
+    if is_cupy(backend.xp):
+        return cuda.free_memory(backend.device)
     try:
         with open("/proc/meminfo") as lines:
             for line in lines:
@@ -60,4 +60,4 @@ def _free(place: Place) -> int:
     try:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
-        return _UNKNOWN
+        return _IF_UNKNOWN

@@ -1,44 +1,5 @@
-"""Sentences about bad values: what is wrong, where, and what to do."""
-
-from __future__ import annotations
-
-from typing import NoReturn
-
-from .typing import Array, Namespace
+"""The error of work that does not fit into memory in chunks of any size."""
 
 
 class TooLargeError(MemoryError):
-    """What is asked for does not fit into memory, in whatever chunks the work is done."""
-
-
-LIMIT = 1e154  # the square of anything larger may overflow float64
-
-
-def first_bad(values: Array, squares: bool, xp: Namespace) -> tuple[int, ...] | None:
-    """Where the first value stands that is not finite (or too large to square), or None."""
-    values = xp.astype(values, xp.float64)
-    good = xp.abs(values) <= LIMIT if squares else xp.isfinite(values)
-    if bool(xp.all(good)):
-        return None
-    return tuple(int(i[0]) for i in xp.nonzero(~good))
-
-
-def raise_bad_value(value: float, feature: int, row: int) -> NoReturn:
-    """Raise the ValueError for one bad value of X."""
-    where = f"in feature {feature} (first in row {row})"
-    if value != value:
-        raise ValueError(f"Input X contains NaN {where}. Impute or drop missing values first.")
-    if value in (float("inf"), float("-inf")):
-        raise ValueError(f"Input X contains infinity {where}.")
-    raise ValueError(
-        f"Input X contains {value!r} {where}: its square, or a sum of squares, overflows float64. "
-        "Rescale the feature."
-    )
-
-
-def raise_overflow(feature: int) -> NoReturn:
-    """Raise the ValueError for a feature whose sums leave float64."""
-    raise ValueError(
-        f"the values of feature {feature} are too large: their sums overflow float64. "
-        "Rescale the feature."
-    )
+    """The result, or one row or column, does not fit into memory, so smaller chunks do not help."""

@@ -1,58 +1,48 @@
 """The fixed grid of chunks over which sums run.
 
-It depends on the shape of the data and the kind of device alone, so that a result never depends
-on the memory budget, on free memory, or on the number of threads. (But chunks for a GPU are large,
-and smaller where they do not fit.)
+It depends on the shape of the data and the kind of device alone, so a result does not depend on
+the memory budget, the free memory or the number of threads. Chunks for a CUDA device are large, and
+smaller where memory is short.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
-from .devices import Place
+from .backend import Backend
 from .namespace import is_cupy
 
-# Elements a chunk: a few megabytes, so that casting, sums and squares share one read of memory on
-# a CPU; a GPU wants launches that are large against their overhead.
-_CPU_CHUNK = 2**17
-_CUDA_CHUNK = 2**25
-_UPLOAD = 2**23  # of which a part is on its way up while the part before is worked on
-_LEAST = 2**16  # below which halving a GPU's chunk saves nothing that matters
-_WORKSPACE = 48  # bytes that work on a GPU's chunk takes for each of its elements
-_ROWS = 2048  # rows of a dense CPU chunk at most,
-_FEW_ROWS = 64  # and at least: enough to make merging K rows of moments cheap
-_STRIP = 2**23  # elements in a strip of rows
-_CPU_STRIP = 2**21  # the same where it is copied in its full width
+# Elements in a chunk. On a CPU a few megabytes, so that the cast, the sum and the squares read the
+# chunk from the cache; on CUDA enough to hide the overhead of kernel launches.
+CPU_CHUNK = 2**17
+CUDA_CHUNK = 2**25
+UPLOAD_CHUNK = 2**23  # of host data: one chunk is on its way up while the one before is worked on
+LEAST_CUDA_CHUNK = 2**16  # smaller chunks save no memory that matters
+_BYTES_PER_ELEMENT = 48  # workspace for each element of a CUDA chunk
+
+_MOST_ROWS = 2048  # of a dense CPU chunk
+_LEAST_ROWS = 64  # of a dense CPU chunk: enough to make merging K rows of moments cheap
+_ROW_STRIP = 2**23  # elements in a strip of rows that is read chunk by chunk
+_FULL_WIDTH_STRIP = 2**21  # elements in a strip of rows that is copied in its full width
 
 
-def chunk_size(place: Place, *, uploaded: bool = False) -> int:
-    """Elements in one chunk; ``uploaded``: of those that go from the host to a device."""
-    if not is_cupy(place.xp):
-        return _CPU_CHUNK
-    size = max(_CUDA_CHUNK >> place.halvings, min(_LEAST, _CUDA_CHUNK))
-    return min(size, _UPLOAD) if uploaded else size
+def first_chunk(backend: Backend, budget: int) -> int:
+    """Elements of a chunk at the first try: on CUDA, as many as the budget has workspace for."""
+    if not is_cupy(backend.xp):
+        return CPU_CHUNK
+    chunk = CUDA_CHUNK
+    while _BYTES_PER_ELEMENT * chunk > budget and chunk > LEAST_CUDA_CHUNK:
+        chunk = smaller_chunk(chunk, 1)
+    return chunk
 
 
-def with_smaller_chunks(place: Place, halvings: int = 1) -> Place | None:
-    """A place whose chunks are halved some times more; None where that would be of no use."""
-    if not is_cupy(place.xp) or chunk_size(place) <= _LEAST:
-        return None
-    return replace(place, halvings=place.halvings + halvings)
-
-
-def with_chunks_within(place: Place, budget: int) -> Place:
-    """A place whose chunks, with the work on them, take no more bytes than a budget."""
-    while _WORKSPACE * chunk_size(place) > budget:
-        smaller = with_smaller_chunks(place)
-        if smaller is None:
-            break
-        place = smaller
-    return place
+def smaller_chunk(chunk: int, halvings: int) -> int:
+    """The elements of a CUDA chunk after so many halvings, at least the smallest useful number."""
+    return max(chunk >> halvings, min(LEAST_CUDA_CHUNK, CUDA_CHUNK))
 
 
 def ranges(n: int, step: int) -> Iterator[tuple[int, int]]:
@@ -63,19 +53,19 @@ def ranges(n: int, step: int) -> Iterator[tuple[int, int]]:
 
 def dense_grid(n: int, m: int, size: int) -> tuple[int, int]:
     """Rows and columns of one chunk, of about ``size`` elements, of a dense n x m array."""
-    # A strip of rows should stay in a cache of pages while its columns are read in turn.
-    strip = min(_ROWS, max(_FEW_ROWS, _STRIP // m)) * max(1, size // _CPU_CHUNK)
+    # A strip of rows stays in the TLB's reach while its columns are read chunk after chunk.
+    strip = min(_MOST_ROWS, max(_LEAST_ROWS, _ROW_STRIP // m)) * max(1, size // CPU_CHUNK)
     rows = min(n, strip)
     return rows, max(1, min(m, size // rows))
 
 
-def strip_ranges(n: int, m: int, place: Place) -> list[tuple[int, int]]:
+def full_width_ranges(n: int, m: int, backend: Backend, chunk: int) -> list[tuple[int, int]]:
     """(start, stop) of strips of rows that are worked on in their full width."""
-    # Adding a strip's products to an m x m matrix should be cheap against making them.
-    few, size = 512, _CPU_STRIP
-    if is_cupy(place.xp):
-        few, size = max(64, 2048 >> place.halvings), chunk_size(place)
-    return list(ranges(n, max(few, size // m)))
+    # A strip has enough rows that adding its m x m products costs little beside making them.
+    rows, size = 512, _FULL_WIDTH_STRIP
+    if is_cupy(backend.xp):
+        rows, size = max(64, 2048 * chunk // CUDA_CHUNK), chunk
+    return list(ranges(n, max(rows, size // m)))
 
 
 def entry_ranges(
@@ -94,7 +84,7 @@ def entry_ranges(
 
 
 def _search(indptr: np.ndarray, position: int, side: Literal["left", "right"]) -> int:
-    # A number of another type would make NumPy convert the whole of indptr.
+    # With a number of another type NumPy would convert the whole of indptr.
     return int(np.searchsorted(indptr, indptr.dtype.type(position), side=side))
 
 
@@ -108,20 +98,20 @@ def row_ranges(indptr: np.ndarray, size: int) -> Iterator[tuple[int, int]]:
         first = last
 
 
-# Lanes: parts of a sparse matrix that are summed apart and then merged in order.
-_LANE = 2**23  # stored entries that make an accumulator of their own worth its while
+# Lanes: parts of a sparse matrix with an accumulator each, merged in order.
+LANE_ENTRIES = 2**23  # stored entries that make an accumulator of their own worth its while
 _MOST_LANES = 8
 
 
-def lanes(count: int, accumulator: int, place: Place) -> list[tuple[int, int]]:
+def lanes(count: int, accumulator: int, backend: Backend) -> list[tuple[int, int]]:
     """(start, stop) of each lane of ``count`` stored entries.
 
-    As many as the stored entries pay for: a lane of its own costs one more pass over an accumulator
-    of that many numbers, in order, where each stored entry is a write at random.
+    A further lane costs one pass in order over an accumulator of ``accumulator`` numbers; an entry
+    costs one write at random. There are as many lanes as the entries pay for, one on CUDA.
     """
     n = 1
-    if not is_cupy(place.xp):
-        n = max(1, min(_MOST_LANES, count // _LANE, 2 * count // max(accumulator, 1)))
-        n = 2 ** (n.bit_length() - 1)  # so that two or four threads share them evenly
+    if not is_cupy(backend.xp):
+        n = max(1, min(_MOST_LANES, count // LANE_ENTRIES, 2 * count // max(accumulator, 1)))
+        n = 2 ** (n.bit_length() - 1)  # a power of two, shared evenly by two or four threads
     cuts = [count * lane // n for lane in range(n + 1)]
     return list(itertools.pairwise(cuts))

@@ -28,12 +28,12 @@ __device__ long long line_of(const INDEX* indptr, long long lines, long long pos
 // Add the class sums of stored entries. Each thread takes a run of them, however they lie in rows:
 // so one long row keeps no thread longer than many short ones.
 //
-// total, square: (classes, width); energy: (classes, slots), to be summed over the slots, which
-// keep threads from waiting for each other. square, energy and weights may be null.
+// total, square: (classes, width); sum_of_squares: (classes, slots), to be summed over the slots,
+// which keep threads from waiting for each other. square, sum_of_squares and weights may be null.
 extern "C" __global__ void add_class_sums(
     const VALUE* data, const INDEX* indices, const INDEX* indptr, long long lines,
     long long first_line, long long stored, long long by_row, const int* codes,
-    const double* weights, long long width, double* total, double* square, double* energy,
+    const double* weights, long long width, double* total, double* square, double* sum_of_squares,
     long long slots)
 {
     long long thread = (long long)blockIdx.x * blockDim.x + threadIdx.x;
@@ -52,16 +52,17 @@ extern "C" __global__ void add_class_sums(
         double sx = weights ? weights[row] * x : x;
         atomicAdd(total + code * width + column, sx);
         if (square) atomicAdd(square + code * width + column, sx * x);
-        if (energy) {
+        if (sum_of_squares) {
             if (code != code_of_sum) {
-                if (code_of_sum >= 0) atomicAdd(energy + code_of_sum * slots + thread % slots, sum);
+                if (code_of_sum >= 0)
+                    atomicAdd(sum_of_squares + code_of_sum * slots + thread % slots, sum);
                 code_of_sum = code;
                 sum = 0;
             }
             sum += sx * x;
         }
     }
-    if (code_of_sum >= 0) atomicAdd(energy + code_of_sum * slots + thread % slots, sum);
+    if (code_of_sum >= 0) atomicAdd(sum_of_squares + code_of_sum * slots + thread % slots, sum);
 }
 
 // Keys whose order is that of (column, class, value): the list above, and below it the bits of the

@@ -9,8 +9,8 @@ from typing import Any
 from . import cuda
 from .typing import Array
 
-_THREADS = 256  # in a block
-_RUN = 8  # entries that a thread of add_class_sums takes: RUN in kernels.cu
+_BLOCK_THREADS = 256  # in a block
+_ENTRIES_PER_THREAD = 8  # entries that a thread of add_class_sums takes: RUN in kernels.cu
 SLOTS = 256  # accumulators that the threads share for one sum over all features
 _INDEX = {"int32": "int", "int64": "long long"}
 _VALUE = {"float32": "float", "float64": "double", "bool": "unsigned char"}
@@ -38,7 +38,7 @@ def _kernel(name: str, index: str = "int32", value: str = "float32") -> Any:
 
 def _launch(kernel: Any, threads: int, arguments: tuple[Any, ...]) -> None:
     if threads > 0:
-        kernel((-(-threads // _THREADS),), (_THREADS,), arguments)
+        kernel((-(-threads // _BLOCK_THREADS),), (_BLOCK_THREADS,), arguments)
 
 
 def add_class_sums(
@@ -51,7 +51,7 @@ def add_class_sums(
     weights: Array | None,
     total: Array,
     square: Array | None,
-    energy: Array | None,
+    sum_of_squares: Array | None,
 ) -> None:
     """Add the class sums of stored entries, in place and without waiting.
 
@@ -69,7 +69,7 @@ def add_class_sums(
     codes : array of shape (n,), int32
     weights : array of shape (n,), float64, or None
     total, square : arrays of shape (K, m), float64; square may be None
-    energy : array of shape (K, SLOTS), float64, or None
+    sum_of_squares : array of shape (K, SLOTS), float64, or None
         To be summed over its second axis.
     """
     stored = values.shape[0]
@@ -78,9 +78,9 @@ def add_class_sums(
     arguments = (
         *(values, indices, offsets, offsets.shape[0] - 1, first, stored, int(by_row), codes),
         *(0 if weights is None else weights, total.shape[1], total),
-        *(0 if square is None else square, 0 if energy is None else energy, SLOTS),
+        *(0 if square is None else square, 0 if sum_of_squares is None else sum_of_squares, SLOTS),
     )
-    _launch(kernel, -(-stored // _RUN), arguments)
+    _launch(kernel, -(-stored // _ENTRIES_PER_THREAD), arguments)
 
 
 def pack_lists(chunk: Array, codes: Array, n_classes: int) -> Array:

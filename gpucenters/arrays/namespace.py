@@ -1,4 +1,4 @@
-"""Which library an array belongs to, found without importing a library that is not there yet."""
+"""The library of an array, found without importing a library that is not loaded yet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import array_api_compat.numpy as numpy_namespace
 import numpy as np
 import scipy.sparse
 
-from .typing import Array, Namespace
+from .typing import Namespace
 
 
 def is_host_sparse(x: object) -> bool:
@@ -44,8 +44,8 @@ def is_cupy(xp: Namespace) -> bool:
     return bool(array_api_compat.is_cupy_namespace(xp))
 
 
-def in_family(xp: Namespace) -> bool:
-    """Whether ``xp`` is of the numpy-and-cupy family, whose functions have common names."""
+def is_numpy_or_cupy(xp: Namespace) -> bool:
+    """Whether ``xp`` is one of the two namespaces that share function names and sparse formats."""
     return is_numpy(xp) or is_cupy(xp)
 
 
@@ -57,7 +57,7 @@ def cupy_namespace() -> Namespace:
 
 
 def array_namespace(x: Any) -> Namespace:
-    """The namespace that belongs to an array or sparse matrix; NumPy's for everything else."""
+    """The namespace of an array or sparse matrix; NumPy's for everything else."""
     if is_cuda_sparse(x):
         return cupy_namespace()
     if is_host_sparse(x) or not is_array(x):
@@ -66,7 +66,7 @@ def array_namespace(x: Any) -> Namespace:
 
 
 def sparse_module(xp: Namespace) -> Any:
-    """``scipy.sparse`` or ``cupyx.scipy.sparse``: the sparse half of a family namespace."""
+    """``scipy.sparse`` for NumPy's namespace, ``cupyx.scipy.sparse`` for CuPy's."""
     if is_cupy(xp):
         import cupyx.scipy.sparse
 
@@ -75,7 +75,7 @@ def sparse_module(xp: Namespace) -> Any:
 
 
 def to_numpy(x: Any) -> np.ndarray:
-    """The one way from a dense array of any library to the host."""
+    """A dense array of any library as a NumPy array."""
     if isinstance(x, np.ndarray):
         return x
     if not is_array(x):
@@ -83,14 +83,8 @@ def to_numpy(x: Any) -> np.ndarray:
     xp = array_namespace(x)
     if is_cupy(xp):
         return x.get()
-    if xp.__name__ == "array_api_strict":
-        # Its only device that NumPy may read is named so.
-        x = xp.asarray(x, device=xp.Device("CPU_DEVICE"))
-    elif array_api_compat.device(x) != "cpu":
-        x = array_api_compat.to_device(x, "cpu")
+    if array_api_compat.device(x) != "cpu":
+        # Libraries name their CPU device differently: search the list of devices for it.
+        found = xp.__array_namespace_info__().devices()
+        x = array_api_compat.to_device(x, next(d for d in found if "cpu" in str(d).lower()))
     return np.asarray(x)
-
-
-def to_float(x: Array) -> float:
-    """A number from a zero-dimensional array. On a device this waits for it."""
-    return float(x)

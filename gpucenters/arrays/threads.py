@@ -1,7 +1,7 @@
-"""Threads of the host, for work that is split in a fixed way whatever their number.
+"""Threads of the host, for work that is cut in a fixed way whatever their number.
 
-NumPy's sorts and elementwise work and SciPy's sparse routines let other threads run, so threads
-are enough. A pool lives as long as one call: nothing is left that a fork could break.
+NumPy's sorts and elementwise operations and SciPy's sparse routines release the GIL, so threads are
+enough. A pool lives as long as one call, so a fork finds no pool to break.
 """
 
 from __future__ import annotations
@@ -17,31 +17,33 @@ from typing import Any, TypeVar
 import joblib
 import numpy as np
 
-from .devices import Place
+from .backend import Backend
 from .namespace import is_numpy
 
-Task = TypeVar("Task")
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+_this_thread = threading.local()  # .is_worker: whether this thread belongs to a pool of `run`
 
-def thread_count(place: Place) -> int:
+
+def thread_count(backend: Backend) -> int:
     """How many threads to use: joblib's count of cores, or OMP_NUM_THREADS if that is less.
 
-    One, where joblib runs this in a thread of its own, or away from the host.
+    One where joblib already runs this in a thread of its own, and one away from the host.
     """
-    if not is_numpy(place.xp):
+    if not is_numpy(backend.xp):
         return 1
-    backend, _ = joblib.parallel.get_active_backend()
-    if getattr(backend, "nesting_level", 0):
+    joblib_backend, _ = joblib.parallel.get_active_backend()
+    if getattr(joblib_backend, "nesting_level", 0):
         return 1
     cores = joblib.cpu_count()
-    # In the worker processes of joblib this is set to their share of the cores.
+    # joblib sets OMP_NUM_THREADS in its worker processes to their share of the cores.
     limit = os.environ.get("OMP_NUM_THREADS", "")
     return max(1, min(cores, int(limit)) if limit.isdigit() and int(limit) else cores)
 
 
 class Scratch:
-    """Host memory that a thread takes up once and not anew for each task: fresh pages are slow."""
+    """Host memory that each thread allocates once and reuses: first use of a page is slow."""
 
     def __init__(self) -> None:
         self._of_thread = threading.local()
@@ -56,33 +58,39 @@ class Scratch:
 
 
 def run(
-    work: Callable[[Task], Result], tasks: Iterable[Task], place: Place, threads: int | None = None
+    task: Callable[[Item], Result],
+    items: Iterable[Item],
+    backend: Backend,
+    threads: int | None = None,
 ) -> Iterator[Result]:
-    """The results of ``work`` on each task, in the order of the tasks.
+    """The results of ``task`` on each item, in the order of the items.
 
-    At most ``threads`` tasks are in flight, and one that waits for its turn is not begun.
+    At most ``threads`` items are in flight; the next one starts when the first of them is taken.
+    Inside a task of another `run` the items run one after the other in that task's thread: a
+    second level of threads would compete for the same cores, and could deadlock.
     """
-    threads = thread_count(place) if threads is None else threads
-    waiting = iter(tasks)
-    if threads < 2:
-        yield from map(work, waiting)
+    threads = thread_count(backend) if threads is None else threads
+    waiting = iter(items)
+    if threads < 2 or getattr(_this_thread, "is_worker", False):
+        yield from map(task, waiting)
         return
     first = list(islice(waiting, 2))
     if len(first) < 2:
-        yield from map(work, first)
+        yield from map(task, first)
         return
 
-    def inside(task: Task) -> Result:
-        with place.current():  # NumPy keeps its error state by thread
-            return work(task)
+    def work(item: Item) -> Result:
+        _this_thread.is_worker = True
+        with backend.current():  # NumPy keeps its error state by thread
+            return task(item)
 
     with ThreadPoolExecutor(threads) as pool:
-        flying = [pool.submit(inside, task) for task in first]
-        flying += [pool.submit(inside, task) for task in islice(waiting, threads - len(first))]
+        in_flight = [pool.submit(work, item) for item in first]
+        in_flight += [pool.submit(work, item) for item in islice(waiting, threads - len(first))]
         try:
-            while flying:
-                yield flying.pop(0).result()
-                flying += [pool.submit(inside, task) for task in islice(waiting, 1)]
+            while in_flight:
+                yield in_flight.pop(0).result()
+                in_flight += [pool.submit(work, item) for item in islice(waiting, 1)]
         finally:
-            for future in flying:
+            for future in in_flight:
                 future.cancel()

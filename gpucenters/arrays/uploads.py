@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from . import cuda
-from .devices import HOST
+from .backend import HOST
 from .grid import ranges
 from .threads import run
 from .typing import Array
 
-_ALIGNED = 512  # bytes: where an array may begin on the device
-_COPIED = 2**22  # bytes that one thread copies in one go
-_NO_MEMORY = 2  # cudaErrorMemoryAllocation
-_SPARE = 2  # a slot is given back for chunks that fill less than one part in so many
+_ALIGNMENT = 512  # bytes: where an array may begin on the device
+_COPY_BYTES = 2**22  # bytes that one thread copies in one go
+_CUDA_OUT_OF_MEMORY = 2  # cudaErrorMemoryAllocation
+_LARGEST_SLACK = 2  # a slot is freed if it is larger than so many times the chunk
 
 
 @dataclass
@@ -50,12 +50,12 @@ class Upload:
         queued = self._cupy.cuda.Event(disable_timing=True)
         queued.record(working)
         before, self._before = self._before, queued
-        bounds = np.cumsum([0] + [-(-a.nbytes // _ALIGNED) * _ALIGNED for a in arrays]).tolist()
+        bounds = np.cumsum([0] + [-(-a.nbytes // _ALIGNMENT) * _ALIGNMENT for a in arrays]).tolist()
         slot, self._slots = self._slots[0], [self._slots[1], None]
         if slot is not None:
             slot.copied.synchronize()
             self._stream.wait_event(before)  # the last work on this slot is among it
-        if slot is None or not bounds[-1] <= slot.host.shape[0] <= _SPARE * bounds[-1]:
+        if slot is None or not bounds[-1] <= slot.host.shape[0] <= _LARGEST_SLACK * bounds[-1]:
             slot = None  # given back first
             slot = self._new_slot(bounds[-1])
             self._stream.wait_event(queued)  # its memory may have served anything before
@@ -78,7 +78,7 @@ class Upload:
         try:
             host = cupyx.empty_pinned(size, np.uint8)
         except self._cupy.cuda.runtime.CUDARuntimeError as error:
-            if error.status != _NO_MEMORY:
+            if error.status != _CUDA_OUT_OF_MEMORY:
                 raise
             raise MemoryError(f"no page-locked memory of {size:,} bytes is left.") from error
         return _Slot(host, device, self._cupy.cuda.Event(disable_timing=True))
@@ -102,7 +102,7 @@ def _copy(source: np.ndarray, target: np.ndarray) -> None:
     target = target.view(source.dtype).reshape(source.shape)
     if source.size == 0:
         return
-    step = max(1, _COPIED * source.shape[0] // max(source.nbytes, 1))
+    step = max(1, _COPY_BYTES * source.shape[0] // max(source.nbytes, 1))
 
     def copy(cut: tuple[int, int]) -> None:
         target[cut[0] : cut[1]] = source[cut[0] : cut[1]]

@@ -113,7 +113,7 @@ def _text(console: Console, device: str) -> None:
     console.print(table)
     console.print(
         f"fit, all k at once: {plain_took:.2f} s, {scaled_took:.2f} s with scale, "
-        f"on {plain._fitted.place}"
+        f"on {plain._fitted.backend}"
     )
 
 

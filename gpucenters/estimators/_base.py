@@ -1,8 +1,9 @@
-"""What all center classifiers share: fitting, the solution for each k, and predicting."""
+"""The base of all center classifiers: fitting, the solution for each k, and predicting."""
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -10,44 +11,47 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..arrays.convert import Block, as_block
-from ..arrays.devices import Place, resolve_place
-from ..arrays.groups import Groups, check_every_class, check_weights, group_rows
+from ..arrays.backend import Backend
+from ..arrays.context import Context, run_with_oom_retry
+from ..arrays.devices import resolve_backend
 from ..arrays.namespace import array_namespace, to_numpy
 from ..arrays.typing import Array
-from ..arrays.work import Work, carry_out
+from ..blocks.block import Block
+from ..blocks.convert import as_block
+from ..blocks.readers import Reader
+from ..blocks.samples import Samples, check_every_class, check_weights, make_samples
 from ..solvers.centers import Centers
-from ..solvers.class_sums import ClassSums
 from ..solvers.selection import Selection
+from ..statistics.base import Statistics
 from .labels import decode, encode, host_labels
-from .validation import check_place, check_X, keeping_on_error, output_place, work_place
+from .validation import check_backend, check_X, keeping_on_error, output_backend, work_backend
 
 
 @dataclass
 class Fitted:
-    """What a fit leaves behind. The solution is formed once, when it is first asked for.
+    """The fitted state of a model. The solution is formed once, when it is first asked for.
 
     Kept apart from the estimator, so that asking a model for predictions never changes it. The
     parameters that the solution depends on are those at the fit, whatever is set later.
     """
 
-    place: Place
+    backend: Backend
     centers: Centers | None
     params: dict[str, Any]
-    moments: ClassSums | None = None
+    statistics: Statistics | None = None
     selection: Selection | None = None
     cache: dict[str, Any] = field(default_factory=dict)
     shared: bool = False
 
-    def share(self) -> ClassSums | None:
-        """The moments, for another model too: from now on neither may add to them in place."""
+    def share(self) -> Statistics | None:
+        """The statistics, for another model too: from now on neither adds to them in place."""
         self.shared = True
-        return self.moments
+        return self.statistics
 
-    def own_moments(self) -> ClassSums:
-        """Moments that may be added to in place."""
-        assert self.moments is not None
-        return self.moments.copy() if self.shared else self.moments
+    def own_statistics(self) -> Statistics:
+        """Statistics that may be added to in place."""
+        assert self.statistics is not None
+        return self.statistics.copy() if self.shared else self.statistics
 
 
 class CenterClassifier(ClassifierMixin, BaseEstimator):
@@ -100,16 +104,16 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
                     f"{len(classes)} class: {classes.tolist()}."
                 )
 
-            def solve(place: Place, work: Work) -> Fitted:
-                block, groups = self._enter(checked, codes, classes, sample_weight, place)
-                check_every_class(groups, classes)
-                fitted = self._solve(block, groups, work)
+            def solve(ctx: Context) -> Fitted:
+                block, samples = self._enter(checked, codes, classes, sample_weight, ctx)
+                check_every_class(samples, classes)
+                fitted = self._solve(block, samples, ctx)
                 assert fitted.centers is not None
-                fitted.selection = fitted.centers.select(self.k)
+                fitted.selection = fitted.centers.select(self.k, ctx)
                 return fitted
 
-            place, budget = work_place(self, checked), self.memory_budget
-            fitted = carry_out(solve, place, budget, verbose=self.verbose)
+            backend, budget = work_backend(self, checked), self.memory_budget
+            fitted = run_with_oom_retry(solve, backend, budget, verbose=self.verbose)
         self.classes_, self._fitted = read_only(classes), fitted
         if self.verbose:
             self._report(checked.shape)
@@ -123,26 +127,31 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
         return new
 
     def _enter(
-        self, X: Any, codes: np.ndarray, classes: np.ndarray, sample_weight: Any, place: Place
-    ) -> tuple[Block, Groups]:
-        block = self._read(as_block(X, place, checked=True))
-        groups = group_rows(codes, X.shape[0], place, n_classes=len(classes), weights=sample_weight)
-        return block, groups
+        self, X: Any, codes: np.ndarray, classes: np.ndarray, sample_weight: Any, ctx: Context
+    ) -> tuple[Block, Samples]:
+        block = self._read(as_block(X, ctx.backend, checked=True))
+        n, k = X.shape[0], len(classes)
+        return block, make_samples(codes, n, ctx.backend, n_classes=k, weights=sample_weight)
+
+    def _reader(self) -> Reader | None:
+        """What this model reads in place of each value of X; None for the values themselves."""
+        return None
 
     def _read(self, block: Block) -> Block:
         """The block with its values read as this model takes them."""
-        return block
+        reader = self._reader()
+        return block if reader is None else block.read_as(reader)
 
     def _check_parameters(self) -> None:
         """Raise for parameters that are wrong whatever the data are."""
 
-    def _solve(self, block: Block, groups: Groups, work: Work) -> Fitted:
+    def _solve(self, block: Block, samples: Samples, ctx: Context) -> Fitted:
         raise NotImplementedError
 
     def _report(self, shape: tuple[int, int]) -> None:
         kept = len(self.support_)
         print(
-            f"{type(self).__name__}: {shape[0]:,} x {shape[1]:,} in {self._fitted.place}, "
+            f"{type(self).__name__}: {shape[0]:,} x {shape[1]:,} in {self._fitted.backend}, "
             f"{len(self.classes_)} classes, {kept:,} features selected, "
             f"objective {self.objective_:.6g}"
         )
@@ -157,41 +166,48 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
     def _centers(self) -> Centers:
         fitted = self._ready()
         if fitted.centers is None:
-            fitted.centers = self._solve_moments(fitted)
+            fitted.centers = self._solve_statistics(fitted)
         return fitted.centers
 
-    def _solve_moments(self, fitted: Fitted) -> Centers:
-        """The solution from moments alone, for models that they determine."""
+    def _solve_statistics(self, fitted: Fitted) -> Centers:
+        """The solution from statistics alone, for models that they determine."""
         raise NotImplementedError
 
     def _selection(self) -> Selection:
         fitted = self._ready()
         if fitted.selection is None:
-            with fitted.place.current():
-                fitted.selection = self._centers().select(fitted.params["k"])
+            centers, k = self._centers(), fitted.params["k"]
+            fitted.selection = self._run(lambda ctx: centers.select(k, ctx))
         return fitted.selection
 
-    def _cached(self, name: str, make: Any) -> Any:
+    def _run(self, task: Callable[[Context], Any]) -> Any:
+        """``task(context)`` where the model lives."""
+        return run_with_oom_retry(task, self._fitted.backend, self.memory_budget)
+
+    def _cached(self, name: str, make: Callable[[Any, Any, Context], Any]) -> Any:
+        """``make(centers, selection, context)``, formed once for this fit."""
         cache = self._ready().cache
         if name not in cache:
-            with self._fitted.place.current():
-                cache[name] = make()
+            centers, selection = self._centers(), self._selection()
+            cache[name] = self._run(lambda ctx: make(centers, selection, ctx))
         return cache[name]
 
     @property
     def support_(self) -> np.ndarray:
         """The selected features, ascending; int64 of shape (k,), on the host."""
-        return self._cached("support", lambda: read_only(to_numpy(self._selection().support)))
+        return self._cached("support", lambda _, chosen, ctx: read_only(to_numpy(chosen.support)))
 
     @property
     def ranking_(self) -> np.ndarray:
         """The selected features by descending score; int64 of shape (k,), on the host."""
-        return self._cached("ranking", lambda: read_only(to_numpy(self._selection().ranking)))
+        return self._cached("ranking", lambda _, chosen, ctx: read_only(to_numpy(chosen.ranking)))
 
     @property
     def scores_(self) -> Array:
         """The gain of each feature; float64 of shape (n_features,), on the model's device."""
-        return self._cached("scores", lambda: read_only(self._centers().scores(self._selection())))
+        return self._cached(
+            "scores", lambda centers, chosen, ctx: read_only(centers.scores(chosen, ctx))
+        )
 
     @property
     def scale_(self) -> Array | None:
@@ -202,14 +218,15 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
     def centers_(self) -> Array:
         """Class centers on the support; float64 of shape (n_classes, k), in the units of X."""
         return self._cached(
-            "centers", lambda: read_only(self._centers().at(self._selection().support)[0])
+            "centers",
+            lambda centers, chosen, ctx: read_only(centers.centers_at(chosen.support)[0]),
         )
 
     @property
     def objective_(self) -> float:
         """The minimum of the objective for this k, in scaled units."""
         return self._cached(
-            "objective", lambda: self._centers().objective(self._selection().support)
+            "objective", lambda centers, chosen, ctx: centers.objective(chosen.support, ctx)
         )
 
     def with_k(self, k: int | float | str) -> Self:
@@ -227,11 +244,11 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
         fitted = self._ready()
         new = copy.copy(self)
         new.k = k
-        with fitted.place.current():
-            selection = self._centers().select(k, near=fitted.selection)
+        centers, start = self._centers(), fitted.selection
+        selection = self._run(lambda ctx: centers.select(k, ctx, warm_start=start))
         params = fitted.params | {"k": k}
         new._fitted = Fitted(
-            fitted.place, fitted.centers, params, fitted.share(), selection, shared=True
+            fitted.backend, centers, params, fitted.share(), selection, shared=True
         )
         return new
 
@@ -250,44 +267,58 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
         fitted = self._ready()
         if device is None:
             raise ValueError("to() needs the name of a device: 'cpu', 'cuda', 'cuda:N' or 'auto'.")
-        with fitted.place.current():
-            place = resolve_place(device, fitted.place.zeros(1))
+        with fitted.backend.current():
+            backend = resolve_backend(device, fitted.backend.zeros(1))
         new = copy.copy(self)
         new.device = device
-        with place.current():
-            centers = None if fitted.centers is None else fitted.centers.to(place)
-            moments = fitted.share()
-            moments = None if moments is None else moments.to(place)
-            selection = None if fitted.selection is None else fitted.selection.to(place)
-        new._fitted = Fitted(place, centers, fitted.params, moments, selection, shared=True)
+        with backend.current():
+            centers = fitted.centers and fitted.centers.to(backend)
+            statistics = fitted.share()
+            statistics = statistics and statistics.to(backend)
+            selection = fitted.selection and fitted.selection.to(backend)
+        new._fitted = Fitted(backend, centers, fitted.params, statistics, selection, shared=True)
         return new
 
     # --- predicting ----------------------------------------------------------------------------
 
-    def _scores(self, block: Block) -> Array:
+    def _scores(self, block: Block, ctx: Context) -> Array:
         """(n, K) scores, larger is better; (n, 1) for two classes: class 1 less class 0."""
         raise NotImplementedError
 
-    def _score_rows(self, X: Any, method: str) -> tuple[Array, Place]:
-        """Scores of the rows of X where the model lives, and the place where outputs belong."""
-        fitted = self._ready()
+    def _score_rows(self, X: Any, method: str) -> tuple[Array, Backend]:
+        """Scores of the rows of X where the model lives, and the backend where outputs belong."""
+        self._selection()
+        return self._finite_rows(
+            X,
+            method,
+            self._scores,
+            "the scores of row {row} of X overflow float64: its values are too far from the "
+            "centers. Rescale X, at fit as well.",
+        )
+
+    def _finite_rows(
+        self, X: Any, method: str, task: Callable[[Block, Context], Array], overflow: str
+    ) -> tuple[Array, Backend]:
+        """``task`` of X as a block, checked to be finite, and the backend where outputs belong.
+
+        ``overflow`` is the message where the values of X are finite and those of a row are not.
+        """
+        self._ready()
         checked = check_X(self, X, reset=False)
-        check_place(self, checked, method)
+        check_backend(self, checked, method)
 
-        def score(place: Place, work: Work) -> Array:
-            block = as_block(checked, place, summed=not self._linear, checked=True)
-            block, xp = self._read(block), place.xp
-            scores = self._scores(block)
-            if not bool(xp.all(xp.isfinite(scores))):
-                block.check_finite(squares=False)
-                row = int(xp.nonzero(~xp.all(xp.isfinite(scores), axis=1))[0][0])
-                raise ValueError(
-                    f"the scores of row {row} of X overflow float64: its values are too far from "
-                    "the centers. Rescale X, at fit as well."
-                )
-            return scores
+        def work(ctx: Context) -> Array:
+            xp = ctx.backend.xp
+            block = as_block(checked, ctx.backend, summed=not self._linear, checked=True)
+            block = self._read(block)
+            found = task(block, ctx)
+            if not bool(xp.all(xp.isfinite(found))):
+                block.check_finite(False, ctx)
+                row = int(xp.nonzero(~xp.all(xp.isfinite(found), axis=1))[0][0])
+                raise ValueError(overflow.format(row=row))
+            return found
 
-        return carry_out(score, fitted.place, self.memory_budget), output_place(checked)
+        return self._run(work), output_backend(checked)
 
     def decision_function(self, X: Any) -> Array:
         """Scores of the samples.
@@ -303,16 +334,16 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
             For two classes, positive means ``classes_[1]``; for more, the largest score wins. In
             the library and on the device of X.
         """
-        scores, place = self._score_rows(X, "decision_function")
-        return place.move(scores[:, 0] if scores.shape[1] == 1 else scores)
+        scores, backend = self._score_rows(X, "decision_function")
+        return backend.move(scores[:, 0] if scores.shape[1] == 1 else scores)
 
-    def _predict_codes(self, X: Any, method: str) -> tuple[Array, Place]:
-        scores, place = self._score_rows(X, method)
+    def _predict_codes(self, X: Any, method: str) -> tuple[Array, Backend]:
+        scores, backend = self._score_rows(X, method)
         xp = array_namespace(scores)
-        with self._fitted.place.current():
+        with self._fitted.backend.current():
             if scores.shape[1] == 1:
-                return xp.astype(scores[:, 0] > 0, xp.int64), place
-            return xp.argmax(scores, axis=1), place
+                return xp.astype(scores[:, 0] > 0, xp.int64), backend
+            return xp.argmax(scores, axis=1), backend
 
     def predict(self, X: Any) -> Array:
         """The class of each sample; ties go to the first class.
@@ -327,8 +358,8 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
         array of shape (n_samples,)
             In the library and on the device of X; string labels are always NumPy.
         """
-        codes, place = self._predict_codes(X, "predict")
-        return decode(codes, self.classes_, place)
+        codes, backend = self._predict_codes(X, "predict")
+        return decode(codes, self.classes_, backend)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy of `predict` on the given samples.
@@ -353,7 +384,7 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
 
 
 def read_only(x: Array) -> Array:
-    """``x``; NumPy's as a view that cannot be written to, for copies of a model share it."""
+    """``x``; of NumPy's a read-only view, since copies of a model share the array."""
     if isinstance(x, np.ndarray):
         x = x.view()
         x.flags.writeable = False

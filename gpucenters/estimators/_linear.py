@@ -2,46 +2,71 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from ..arrays.convert import Block
+from ..arrays.backend import Backend
+from ..arrays.context import Context
+from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
+from ..blocks.block import Block
+from ..solvers.centers import Centers, LinearForm
+from ..solvers.selection import Selection
 from ._base import CenterClassifier, read_only
 
 
 class LinearDecision(CenterClassifier):
-    """Scores, coefficients and intercept of a model with a linear form (`_narrow_form`)."""
+    """Scores, coefficients and intercept of a model whose centers have a linear form."""
 
     _linear = True
 
-    def _narrow_form(self) -> tuple[Array, Array, Array]:
-        """(shift, slope, offset): the scores are ``(X[:, support] - shift) @ slope + offset``.
-
-        Of shapes (d,), (d, q) and (q,), where q is 1 for two classes, else K.
-        """
+    def _log_prior(self) -> list[float]:
         raise NotImplementedError
 
-    def _scores(self, block: Block) -> Array:
-        shift, slope, offset = self._cached("narrow", self._narrow_form)
-        return block.linear_scores(self._selection().support, shift, slope) + offset
+    def _form_columns(self) -> Array:
+        """The features of X that the form reads, ascending, where the model lives."""
+        return self._selection().support
 
-    def _linear_form(self) -> tuple[Array, Array]:
-        shift, slope, offset = self._cached("narrow", self._narrow_form)
-        place = self._centers().place
-        xp = place.xp
-        source = np.zeros(self.n_features_in_, dtype=np.int64)
-        source[self.support_] = np.arange(1, len(self.support_) + 1)
-        narrow = xp.permute_dims(slope, (1, 0))
-        zero = xp.zeros_like(narrow[:, :1])
-        coef = xp.take(xp.concat([zero, narrow], axis=1), place.asarray(source), axis=1)
-        return read_only(coef), read_only(offset - shift @ slope)
+    def _form(self) -> LinearForm:
+        """The decision for the support."""
+
+        def make(centers: Centers, selection: Selection, ctx: Context) -> LinearForm:
+            return centers.linear_form(selection.support, self._log_prior())
+
+        return self._cached("form", make)
+
+    def _score_rows(self, X: Any, method: str) -> tuple[Array, Backend]:
+        self._form()  # outside of the work on X, which may be done in several tries
+        return super()._score_rows(X, method)
+
+    def _scores(self, block: Block, ctx: Context) -> Array:
+        shift, coef, offset = self._form()
+        return block.product(self._form_columns(), shift, coef, ctx) + offset
+
+    def _wide_form(self) -> tuple[Array, Array]:
+        """(coefficients of all features, constants)."""
+
+        def widen(centers: Centers, selection: Selection, ctx: Context) -> tuple[Array, Array]:
+            shift, coef, offset = form
+            xp, columns = ctx.backend.xp, to_numpy(self._form_columns())
+            source = np.zeros(self.n_features_in_, dtype=np.int64)
+            source[columns] = np.arange(1, len(columns) + 1)
+            narrow = xp.permute_dims(coef, (1, 0))
+            zero = xp.zeros_like(narrow[:, :1])
+            wide = xp.concat([zero, narrow], axis=1)
+            coef_ = xp.take(wide, ctx.backend.asarray(source), axis=1)
+            return read_only(coef_), read_only(offset - shift @ coef)
+
+        form = self._form()
+        return self._cached("wide form", widen)
 
     @property
     def coef_(self) -> Array:
-        """Coefficients of the decision, zero outside the support."""
-        return self._cached("linear", self._linear_form)[0]
+        """Coefficients of the decision, zero for features that it does not read."""
+        return self._wide_form()[0]
 
     @property
     def intercept_(self) -> Array:
         """Constants of the decision."""
-        return self._cached("linear", self._linear_form)[1]
+        return self._wide_form()[1]

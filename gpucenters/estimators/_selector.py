@@ -1,4 +1,4 @@
-"""The part of a classifier that is a feature selector too."""
+"""The methods of a classifier that is a feature selector too."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.feature_selection import SelectorMixin
 
-from ..arrays.convert import as_block, put_columns, take_columns
-from ..arrays.devices import Place, place_of
+from ..arrays.backend import backend_of
+from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.namespace import array_namespace, is_numpy, is_sparse
-from ..arrays.work import Work, carry_out
-from .validation import check_place, check_X
+from ..blocks.convert import as_block, put_columns, take_columns
+from .validation import check_backend, check_X
 
 if TYPE_CHECKING:
     from ._base import CenterClassifier as _Classifier
@@ -19,15 +19,8 @@ else:
     _Classifier = object
 
 
-def _check_finite(X: Any, place: Place) -> None:
-    as_block(X, place, summed=False, checked=True).check_finite(squares=False)
-
-
 class FeatureSelector(SelectorMixin, _Classifier):
-    """Beside a `CenterClassifier` whose support numbers features of X: those are what it selects.
-
-    Named before it among the bases.
-    """
+    """For a `CenterClassifier` whose support numbers features of X. Comes first among the bases."""
 
     def _get_support_mask(self) -> np.ndarray:
         self._ready()
@@ -49,20 +42,24 @@ class FeatureSelector(SelectorMixin, _Classifier):
         """
         self._ready()
         if not is_sparse(X) and is_numpy(array_namespace(X)):
-            check_place(self, X, "transform")
+            check_backend(self, X, "transform")
             try:
                 return super().transform(X)
             except ValueError:
-                _check_finite(check_X(self, X, reset=False), place_of(X))  # says where
+                checked = check_X(self, X, reset=False)
+                ctx = Context.of(backend_of(checked))
+                block = as_block(checked, ctx.backend, summed=False, checked=True)
+                block.check_finite(False, ctx)  # says where
                 raise
         checked, support = check_X(self, X, reset=False), self._selection().support
-        check_place(self, checked, "transform")
+        check_backend(self, checked, "transform")
 
-        def choose(place: Place, work: Work) -> Any:
-            _check_finite(checked, place)
-            return take_columns(checked, support, place)
+        def select(ctx: Context) -> Any:
+            block = as_block(checked, ctx.backend, summed=False, checked=True)
+            block.check_finite(False, ctx)
+            return take_columns(checked, support, ctx)
 
-        return carry_out(choose, place_of(checked), self.memory_budget)
+        return run_with_oom_retry(select, backend_of(checked), self.memory_budget)
 
     def inverse_transform(self, X: Any) -> Any:
         """X with columns of zeros where `transform` left features out.
@@ -80,5 +77,5 @@ class FeatureSelector(SelectorMixin, _Classifier):
             return super().inverse_transform(X)
         if X.ndim != 2 or X.shape[1] != len(self.support_):
             raise ValueError("X has a different shape than during fitting.")
-        with place_of(X).current():
+        with backend_of(X).current():
             return put_columns(X, self._selection().support, self.n_features_in_)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..arrays.convert import Block, as_block
-from ..arrays.devices import Place, resolve_place
-from ..arrays.groups import Groups, group_rows
-from ..arrays.reading import NotNegative
+from ..arrays.context import Context, run_with_oom_retry
+from ..arrays.devices import resolve_backend
 from ..arrays.typing import Array
-from ..arrays.work import Work, carry_out
+from ..blocks.block import Block
+from ..blocks.convert import as_block
+from ..blocks.readers import NotNegative
+from ..blocks.samples import Samples, make_samples
 from ..solvers.baselines import log_odds_ratio, log_share_ratio
 from ..solvers.bernoulli import binarized
-from ..solvers.class_sums import check_alpha, class_sums
+from ..solvers.smoothing import check_alpha
+from ..statistics.class_sums import class_sums
 from .labels import encode, host_labels
 from .validation import check_container
 
@@ -65,14 +66,14 @@ def odds_ratio(X: Any, y: Any, alpha: float = 1.0) -> Array:
     """
     alpha, X = check_alpha(alpha), check_container(X, "odds_ratio")
 
-    def score(place: Place, work: Work) -> Array:
-        block, groups = _enter(X, y, "odds_ratio", place)
-        # Values are looked at as they are, and then read as there or not.
-        block.check_finite(squares=False)
-        documents = class_sums(binarized(block, 0.0, "odds_ratio"), groups, work)
-        return place.xp.abs(log_odds_ratio(documents, alpha))
+    def score(ctx: Context) -> Array:
+        block, samples = _enter(X, y, "odds_ratio", ctx)
+        # Values are checked as they are, and then read as present or absent.
+        block.check_finite(False, ctx)
+        documents = class_sums(binarized(block, 0.0, "odds_ratio"), samples, ctx)
+        return ctx.backend.xp.abs(log_odds_ratio(documents, alpha))
 
-    return carry_out(score, resolve_place(None, X), None)
+    return run_with_oom_retry(score, resolve_backend(None, X), None)
 
 
 def thresholded_multinomial(X: Any, y: Any, alpha: float = 1.0) -> Array:
@@ -116,15 +117,15 @@ def thresholded_multinomial(X: Any, y: Any, alpha: float = 1.0) -> Array:
     """
     alpha, X = check_alpha(alpha), check_container(X, "thresholded_multinomial")
 
-    def score(place: Place, work: Work) -> Array:
-        counts = class_sums(*_enter(X, y, "thresholded_multinomial", place), work)
-        return place.xp.abs(log_share_ratio(counts, alpha))
+    def score(ctx: Context) -> Array:
+        counts = class_sums(*_enter(X, y, "thresholded_multinomial", ctx), ctx)
+        return ctx.backend.xp.abs(log_share_ratio(counts, ctx, alpha))
 
-    return carry_out(score, resolve_place(None, X), None)
+    return run_with_oom_retry(score, resolve_backend(None, X), None)
 
 
-def _enter(X: Any, y: Any, name: str, place: Place) -> tuple[Block, Groups]:
-    block = replace(as_block(X, place, checked=True), reading=NotNegative(name))
+def _enter(X: Any, y: Any, name: str, ctx: Context) -> tuple[Block, Samples]:
+    block = as_block(X, ctx.backend, checked=True).read_as(NotNegative(name))
     labels = host_labels(y, name, block.shape[0])
     classes, codes = encode(np.asarray(labels))
     if len(classes) != 2:
@@ -132,4 +133,4 @@ def _enter(X: Any, y: Any, name: str, place: Place) -> tuple[Block, Groups]:
             f"{name} compares two classes, but y holds {len(classes)}: {classes[:5].tolist()}. "
             "For more, score one class against the rest."
         )
-    return block, group_rows(codes, block.shape[0], place, n_classes=2)
+    return block, make_samples(codes, block.shape[0], ctx.backend, n_classes=2)

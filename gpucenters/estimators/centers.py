@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..arrays.convert import Block
-from ..arrays.groups import Groups
+from ..arrays.context import Context
 from ..arrays.typing import Array
-from ..arrays.work import Work
-from ..solvers.centers import SparseCenters
-from ..solvers.class_sums import ClassSums
-from ..solvers.l1 import solve_l1
-from ..solvers.l2 import class_moments, solve_l2
-from ..solvers.moments import ClassMoments
-from ..solvers.raw_moments import empty_moments
+from ..blocks.block import Block
+from ..blocks.samples import Samples
+from ..solvers.l1 import L1Centers, solve_l1
+from ..solvers.l2 import L2Centers, solve_l2
 from ..solvers.scaling import check_scale
-from ..solvers.scores import l1_scores, linear_form, log_priors
+from ..solvers.scores import log_priors
 from ..solvers.selection import check_k
+from ..statistics.base import Recipe
+from ..statistics.moments import ClassMoments, class_moments
 from ._base import CenterClassifier, Fitted
 from ._linear import LinearDecision
-from ._moments import MomentClassifier
 from ._selector import FeatureSelector
+from ._statistics import StatisticsClassifier
 from .validation import snapshot
 
 
-class L2CenterClassifier(LinearDecision, FeatureSelector, MomentClassifier):
+class L2CenterClassifier(LinearDecision, FeatureSelector, StatisticsClassifier):
     """Sparse l2 center classifier and feature selector.
 
     Nearest class mean, where the means may differ between classes in k features only: the k for
@@ -111,36 +109,38 @@ class L2CenterClassifier(LinearDecision, FeatureSelector, MomentClassifier):
         if isinstance(self.priors, str):
             log_priors(self.priors, (1.0, 1.0))
 
-    def _solve(self, block: Block, groups: Groups, work: Work) -> Fitted:
-        log_priors(self.priors, tuple(groups.weight))
-        moments = class_moments(block, groups, work, per_feature=self.scale is not None)
-        return Fitted(block.place, solve_l2(moments, self.scale), self._params(), moments)
-
     def _params(self) -> dict[str, Any]:
         return {"k": self.k, "scale": self.scale, "priors": snapshot(self.priors)}
 
-    def _check_streaming(self, n_classes: int, params: dict[str, Any] | None) -> None:
-        log_priors(self.priors, (1.0,) * n_classes)
-        if params is not None and self.scale != params["scale"]:
+    def _check_classes(self, weight: tuple[float, ...]) -> None:
+        log_priors(self.priors, weight)
+
+    def _check_streaming(self, params: dict[str, Any]) -> None:
+        if self.scale != params["scale"]:
             raise ValueError(
                 f"scale={self.scale!r} is not the same as on the last call to partial_fit: "
                 f"{params['scale']!r}."
             )
 
-    def _empty_moments(self, block: Block, n_classes: int, work: Work) -> ClassMoments:
-        return empty_moments(block, n_classes, per_feature=self.scale is not None)
+    def _recipe(self) -> Recipe:
+        return Recipe("class moments", per_feature=self.scale is not None)
 
-    def _solve_from(self, moments: ClassSums, params: dict[str, Any]) -> SparseCenters:
-        assert isinstance(moments, ClassMoments)
-        return solve_l2(moments, params["scale"])
+    def _make_statistics(
+        self, block: Block, samples: Samples, ctx: Context, *, mergeable: bool
+    ) -> ClassMoments:
+        return class_moments(block, samples, ctx, per_feature=self.scale is not None)
 
-    def _log_priors(self) -> list[float]:
+    def _empty_statistics(self, block: Block, n_classes: int, ctx: Context) -> ClassMoments:
+        per_feature, raw = self.scale is not None, block.has_implicit_zeros
+        return ClassMoments.empty(block, n_classes, per_feature=per_feature, raw=raw)
+
+    def _solve_from(
+        self, statistics: ClassMoments, params: dict[str, Any], ctx: Context
+    ) -> L2Centers:
+        return solve_l2(statistics, ctx, params["scale"])
+
+    def _log_prior(self) -> list[float]:
         return log_priors(self._ready().params["priors"], self._centers().weight)
-
-    def _narrow_form(self) -> tuple[Array, Array, Array]:
-        centers = self._centers()
-        assert isinstance(centers, SparseCenters)
-        return linear_form(centers, self._selection().support, self._log_priors())
 
 
 class L1CenterClassifier(FeatureSelector, CenterClassifier):
@@ -225,10 +225,10 @@ class L1CenterClassifier(FeatureSelector, CenterClassifier):
         check_scale(self.scale)
         check_k(self.k)
 
-    def _solve(self, block: Block, groups: Groups, work: Work) -> Fitted:
-        return Fitted(block.place, solve_l1(block, groups, work, self.scale), {"k": self.k})
+    def _solve(self, block: Block, samples: Samples, ctx: Context) -> Fitted:
+        return Fitted(block.backend, solve_l1(block, samples, ctx, self.scale), {"k": self.k})
 
-    def _scores(self, block: Block) -> Array:
+    def _scores(self, block: Block, ctx: Context) -> Array:
         centers = self._centers()
-        assert isinstance(centers, SparseCenters)
-        return l1_scores(block, centers, self._selection().support)
+        assert isinstance(centers, L1Centers)
+        return centers.decision(block, self._selection().support, ctx)

@@ -1,4 +1,4 @@
-"""Labels to class codes and back, always on the host. They never cost more than the fit."""
+"""Labels to class codes and back, always on the host, in less time than a fit takes."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import numpy as np
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..arrays.devices import Place
+from ..arrays.backend import Backend
 from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
 
 
-def host_labels(y: Any, reader: str, n_samples: int) -> np.ndarray:
-    """Y as a NumPy array of one dimension and ``n_samples`` entries, for what ``reader`` names."""
+def host_labels(y: Any, caller: str, n_samples: int) -> np.ndarray:
+    """Y as a NumPy array of shape (n_samples,); errors name ``caller``."""
     if y is None:
-        raise ValueError(f"{reader} requires y to be passed, but the target y is None.")
+        raise ValueError(f"{caller} requires y to be passed, but the target y is None.")
     if hasattr(y, "to_numpy") or (not hasattr(y, "__array_namespace__") and not hasattr(y, "get")):
         y = column_or_1d(y, warn=True)
     else:
@@ -30,7 +30,7 @@ def host_labels(y: Any, reader: str, n_samples: int) -> np.ndarray:
 
 
 def encode(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(classes, codes): the sorted distinct labels, and the place of each label among them.
+    """(classes, codes): the sorted distinct labels, and the position of each label among them.
 
     ``numpy.unique`` sorts all labels: on a million strings that takes ten times as long as an l2
     fit. Small integers are counted, and strings looked up.
@@ -40,9 +40,9 @@ def encode(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if y.dtype.kind in "OUS":
         return _encode_strings(y)
     if y.dtype.kind in "iu" and y.size:
-        low, spread = y.min(), int(y.max()) - int(y.min())
-        if spread <= 4 * y.size + 1024:
-            return _count_integers(y, low, spread)
+        low, span = y.min(), int(y.max()) - int(y.min())
+        if span <= 4 * y.size + 1024:
+            return _count_integers(y, low, span)
     if y.dtype.kind == "f" and not np.all(np.isfinite(y)):
         row = int(np.flatnonzero(~np.isfinite(y))[0])
         what = "NaN" if np.isnan(y[row]) else f"infinity or a value too large for {y.dtype!r}"
@@ -60,7 +60,7 @@ def _check_targets(classes: np.ndarray) -> None:
 
 
 def encode_against(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """The place of each label among known, sorted classes (never the batch's own labels)."""
+    """The position of each label among known, sorted classes (never the batch's own labels)."""
     found, codes = encode(y)
     try:
         at = np.searchsorted(classes, found)
@@ -73,41 +73,41 @@ def encode_against(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return at[codes]
 
 
-def decode(codes: Array, classes: np.ndarray, place: Place) -> Array:
-    """Labels of class codes, at ``place`` if they are numbers; strings only live in NumPy."""
+def decode(codes: Array, classes: np.ndarray, backend: Backend) -> Array:
+    """Labels of class codes, on ``backend`` if they are numbers; strings are NumPy's alone."""
     if classes.dtype.kind in "iufb" and classes.dtype.itemsize <= 8:
-        with place.current():
+        with backend.current():
             try:
-                table = place.asarray(classes)
+                table = backend.asarray(classes)
             except (TypeError, ValueError):  # a type that this library does not have
                 return classes[to_numpy(codes)]
-            return place.xp.take(table, place.move(codes))
+            return backend.xp.take(table, backend.move(codes))
     return classes[to_numpy(codes)]
 
 
-def _count_integers(y: np.ndarray, low: np.integer, spread: int) -> tuple[np.ndarray, np.ndarray]:
-    """`encode` for integers low..low + spread."""
-    # (The difference may leave the type of the labels, but is right modulo the width of a type.)
-    kind = "u1" if spread < 256 else f"u{y.dtype.itemsize}"
+def _count_integers(y: np.ndarray, low: np.integer, span: int) -> tuple[np.ndarray, np.ndarray]:
+    """`encode` for integers low..low + span."""
+    # The difference may overflow the type of the labels, but is right modulo its width.
+    kind = "u1" if span < 256 else f"u{y.dtype.itemsize}"
     offset = np.subtract(y, low, out=np.empty(y.shape, kind), casting="unsafe")
-    if spread < _FEW:  # without the wide copy that a count makes
-        present = np.asarray([np.any(offset == value) for value in range(spread + 1)])
+    if span < _COMPARED_CLASSES:  # without the wide copy that a count makes
+        present = np.asarray([np.any(offset == value) for value in range(span + 1)])
     else:
         offset = offset.astype(np.int64)
         present = np.bincount(offset) > 0
     found = np.flatnonzero(present)
     classes = (found + int(low)).astype(y.dtype) if int(low) < 0 else found.astype(y.dtype) + low
-    # (Labels without gaps are their own codes.)
+    # Labels without gaps are their own codes.
     return classes, offset if present.all() else (np.cumsum(present) - 1)[offset]
 
 
-_FEW = 8  # classes that are looked for one by one, each by one comparison of the whole array
+_COMPARED_CLASSES = 8  # classes that are found one by one, each by one comparison with all of y
 
 
 def _encode_strings(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """`encode` for strings, and for objects in general."""
     few = set(y[:1000].tolist())
-    if len(few) <= _FEW and all(isinstance(label, str) for label in few):
+    if len(few) <= _COMPARED_CLASSES and all(isinstance(label, str) for label in few):
         classes = np.asarray(sorted(few), dtype=y.dtype)
         codes = np.full(y.shape[0], len(classes), dtype=np.intp)
         for code, label in enumerate(classes):
@@ -128,5 +128,5 @@ def _encode_strings(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _look_up(classes: np.ndarray, values: list) -> np.ndarray:
-    place = {label: code for code, label in enumerate(classes.tolist())}
-    return np.fromiter(map(place.__getitem__, values), dtype=np.intp, count=len(values))
+    code_of = {label: code for code, label in enumerate(classes.tolist())}
+    return np.fromiter(map(code_of.__getitem__, values), dtype=np.intp, count=len(values))

@@ -6,31 +6,24 @@ from typing import Any
 
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from ..arrays.convert import Block, as_block
-from ..arrays.devices import Place
-from ..arrays.groups import Groups
+from ..arrays.context import Context
 from ..arrays.typing import Array
-from ..arrays.work import Work, carry_out
-from ..solvers.centers import SparseCenters
-from ..solvers.class_sums import ClassSums
+from ..blocks.block import Block
+from ..blocks.samples import Samples
 from ..solvers.covariance import check_covariance, covariance_matrix, given_covariance
-from ..solvers.cross_moments import CrossMoments, check_size
-from ..solvers.mahalanobis import (
-    MahalanobisCenters,
-    cross_moments,
-    mahalanobis_form,
-    solve_mahalanobis,
-)
-from ..solvers.moments import ClassMoments
+from ..solvers.mahalanobis import MahalanobisCenters, solve_mahalanobis
 from ..solvers.scores import log_priors
 from ..solvers.selection import check_k
-from ._base import Fitted, read_only
-from ._moments import MomentClassifier
-from .validation import check_place, check_X, output_place, snapshot
+from ..statistics.base import Recipe
+from ..statistics.cross_moments import CrossMoments, check_size, cross_moments
+from ._base import read_only
+from ._linear import LinearDecision
+from ._statistics import StatisticsClassifier
+from .validation import snapshot
 
 
 class MahalanobisCenterClassifier(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, MomentClassifier
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinearDecision, StatisticsClassifier
 ):
     """Sparse center classifier in Mahalanobis distance, and a transformer to the features it uses.
 
@@ -144,8 +137,6 @@ class MahalanobisCenterClassifier(
         self.memory_budget = memory_budget
         self.verbose = verbose
 
-    _linear = True
-
     def _check_parameters(self) -> None:
         check_k(self.k)
         check_covariance(self.covariance, self.shrinkage)
@@ -166,38 +157,41 @@ class MahalanobisCenterClassifier(
     def _fourth(self) -> bool:
         return isinstance(self.shrinkage, str)
 
-    def _check_data(self, block: Block, n_classes: int, work: Work, *, streaming: bool) -> None:
+    def _check_data(self, block: Block, n_classes: int, ctx: Context, *, streaming: bool) -> None:
         """Raise for data too wide, or that a given covariance does not fit, before any work."""
         m = block.shape[1]
-        check_size(m, n_classes, work.limit, fourth=self._fourth, streaming=streaming)
+        check_size(m, n_classes, ctx.limit, fourth=self._fourth, streaming=streaming)
         if not isinstance(self.covariance, str):
-            given_covariance(self.covariance, m, block.place)
+            given_covariance(self.covariance, m, block.backend)
 
-    def _solve(self, block: Block, groups: Groups, work: Work) -> Fitted:
-        log_priors(self.priors, tuple(groups.weight))
-        self._check_data(block, groups.n_classes, work, streaming=False)
-        moments = cross_moments(block, groups, work, fourth=self._fourth)
-        params = self._params()
-        return Fitted(block.place, self._solve_from(moments, params), params, moments)
+    def _check_classes(self, weight: tuple[float, ...]) -> None:
+        log_priors(self.priors, weight)
 
-    def _check_streaming(self, n_classes: int, params: dict[str, Any] | None) -> None:
-        log_priors(self.priors, (1.0,) * n_classes)
-        if params is None or not self._fourth:
-            return
-        moments = self._fitted.moments
-        if isinstance(moments, CrossMoments) and moments.quartic is None:
+    def _check_streaming(self, params: dict[str, Any]) -> None:
+        statistics = self._fitted.statistics
+        if self._fourth and isinstance(statistics, CrossMoments) and statistics.quartic is None:
             raise ValueError(
                 "shrinkage='ledoit-wolf' needs sums that earlier calls did not keep: set it before "
                 "the first batch."
             )
 
-    def _empty_moments(self, block: Block, n_classes: int, work: Work) -> ClassMoments:
-        self._check_data(block, n_classes, work, streaming=True)
-        return CrossMoments.empty(block.place, n_classes, block.shape[1], fourth=self._fourth)
+    def _recipe(self) -> Recipe:
+        return Recipe("cross moments", fourth=self._fourth)
 
-    def _solve_from(self, moments: ClassSums, params: dict[str, Any]) -> SparseCenters:
-        assert isinstance(moments, CrossMoments)
-        return solve_mahalanobis(moments, params["covariance"], params["shrinkage"])
+    def _make_statistics(
+        self, block: Block, samples: Samples, ctx: Context, *, mergeable: bool
+    ) -> CrossMoments:
+        self._check_data(block, samples.n_classes, ctx, streaming=mergeable)
+        return cross_moments(block, samples, ctx, fourth=self._fourth, mergeable=mergeable)
+
+    def _empty_statistics(self, block: Block, n_classes: int, ctx: Context) -> CrossMoments:
+        self._check_data(block, n_classes, ctx, streaming=True)
+        return CrossMoments.empty(block.backend, n_classes, block.shape[1], fourth=self._fourth)
+
+    def _solve_from(
+        self, statistics: CrossMoments, params: dict[str, Any], ctx: Context
+    ) -> MahalanobisCenters:
+        return solve_mahalanobis(statistics, params["covariance"], params["shrinkage"])
 
     # --- the solution --------------------------------------------------------------------------
 
@@ -206,30 +200,21 @@ class MahalanobisCenterClassifier(
         assert isinstance(centers, MahalanobisCenters)
         return centers
 
-    def _form(self) -> tuple[Array, Array, Array]:
-        """(shift, coef, offset) of the decision on X."""
-        centers, support = self._mahalanobis(), self._selection().support
-        priors = log_priors(self._ready().params["priors"], centers.weight)
-        return self._cached("form", lambda: mahalanobis_form(centers, support, priors))
+    def _log_prior(self) -> list[float]:
+        return log_priors(self._ready().params["priors"], self._centers().weight)
 
-    @property
-    def coef_(self) -> Array:
-        """Coefficients of the decision on the features of X."""
-        xp, coef = self._ready().place.xp, self._form()[1]
-        return read_only(xp.permute_dims(coef, (1, 0)))
-
-    @property
-    def intercept_(self) -> Array:
-        """Constants of the decision."""
-        shift, coef, offset = self._form()
-        return self._cached("intercept", lambda: read_only(offset - shift @ coef))
+    def _form_columns(self) -> Array:
+        return self._ready().backend.arange(self.n_features_in_)
 
     @property
     def means_(self) -> Array:
         """Class means; float64 of shape (n_classes, n_features), in the units of X."""
-        moments, place = self._moments(), self._fitted.place
+        moments = self._moments()
         return self._cached(
-            "means", lambda: read_only(moments.total / place.asarray(moments.weight)[:, None])
+            "means",
+            lambda centers, _, ctx: read_only(
+                moments.total / ctx.backend.asarray(moments.weight)[:, None]
+            ),
         )
 
     @property
@@ -237,7 +222,9 @@ class MahalanobisCenterClassifier(
         """The covariance S, shrunk; float64 of shape (n_features, n_features)."""
         moments, params = self._moments(), self._fitted.params
         shape = params["covariance"], params["shrinkage"]
-        return self._cached("covariance", lambda: read_only(covariance_matrix(moments, *shape)[0]))
+        return self._cached(
+            "covariance", lambda centers, _, ctx: read_only(covariance_matrix(moments, *shape)[0])
+        )
 
     @property
     def shrinkage_(self) -> float:
@@ -251,15 +238,11 @@ class MahalanobisCenterClassifier(
 
     def _moments(self) -> CrossMoments:
         self._centers()  # raises where a class was not met yet
-        moments = self._ready().moments
+        moments = self._ready().statistics
         assert isinstance(moments, CrossMoments)
         return moments
 
-    # --- predicting and transforming -----------------------------------------------------------
-
-    def _scores(self, block: Block) -> Array:
-        shift, coef, offset = self._form()
-        return block.linear_scores(_every(block), shift, coef) + offset
+    # --- transforming --------------------------------------------------------------------------
 
     @property
     def _n_features_out(self) -> int:
@@ -277,25 +260,13 @@ class MahalanobisCenterClassifier(
         array of shape (n_samples, k), float64
             Dense, in the library and on the device of X (or as `set_output` says).
         """
-        fitted = self._ready()
-        checked = check_X(self, X, reset=False)
-        check_place(self, checked, "transform")
+        root, support = self._mahalanobis().root, self._selection().support
 
-        def mix(place: Place, work: Work) -> Array:
-            xp = place.xp
-            block = as_block(checked, place, summed=False, checked=True)
-            root = xp.take(self._mahalanobis().root, self._selection().support, axis=1)
-            found = block.linear_scores(_every(block), place.zeros(root.shape[0]), root)
-            if not bool(xp.all(xp.isfinite(found))):
-                block.check_finite(squares=False)
-                row = int(xp.nonzero(~xp.all(xp.isfinite(found), axis=1))[0][0])
-                raise ValueError(f"the transformed features of row {row} of X overflow float64.")
-            return found
+        def mix(block: Block, ctx: Context) -> Array:
+            coef = ctx.backend.xp.take(root, support, axis=1)
+            shift = ctx.backend.zeros(root.shape[0])
+            return block.product(self._form_columns(), shift, coef, ctx)
 
-        return output_place(checked).move(carry_out(mix, fitted.place, self.memory_budget))
-
-
-def _every(block: Block) -> Array:
-    """The numbers of all features."""
-    place = block.place
-    return place.xp.arange(block.shape[1], dtype=place.xp.int64, device=place.device)
+        overflow = "the transformed features of row {row} of X overflow float64."
+        found, backend = self._finite_rows(X, "transform", mix, overflow)
+        return backend.move(found)

@@ -3,40 +3,31 @@
 from __future__ import annotations
 
 import numbers
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..arrays.convert import Block
-from ..arrays.groups import Groups
-from ..arrays.reading import NotNegative
+from ..arrays.context import Context
 from ..arrays.typing import Array
-from ..arrays.work import Work
-from ..solvers.bernoulli import (
-    BernoulliCenters,
-    bernoulli_form,
-    binarized,
-    solve_bernoulli,
-)
-from ..solvers.class_sums import ClassSums, check_alpha, class_sums, empty_sums
-from ..solvers.multinomial import (
-    MultinomialCenters,
-    MultinomialSelection,
-    multinomial_form,
-    solve_multinomial,
-)
+from ..blocks.block import Block
+from ..blocks.readers import Binarized, NotNegative
+from ..blocks.samples import Samples
+from ..solvers.bernoulli import BernoulliCenters, binarized, solve_bernoulli
+from ..solvers.multinomial import MultinomialCenters, MultinomialSelection, solve_multinomial
 from ..solvers.scores import class_log_prior
 from ..solvers.selection import check_k
-from ._base import Fitted, read_only
+from ..solvers.smoothing import check_alpha
+from ..statistics.base import Recipe
+from ..statistics.class_sums import ClassSums, class_sums
+from ._base import read_only
 from ._linear import LinearDecision
-from ._moments import MomentClassifier
 from ._selector import FeatureSelector
+from ._statistics import StatisticsClassifier
 from .validation import snapshot
 
 
-class _NaiveBayes(LinearDecision, FeatureSelector, MomentClassifier):
-    """What the two models share: class sums, smoothing and priors."""
+class _NaiveBayes(LinearDecision, FeatureSelector, StatisticsClassifier):
+    """Base of the two models: class sums, smoothing and priors."""
 
     alpha: float
     fit_prior: bool
@@ -49,21 +40,23 @@ class _NaiveBayes(LinearDecision, FeatureSelector, MomentClassifier):
         if not isinstance(self.fit_prior, bool | np.bool_):
             raise ValueError(f"fit_prior={self.fit_prior!r} is not valid: use True or False.")
 
-    def _solve(self, block: Block, groups: Groups, work: Work) -> Fitted:
-        class_log_prior(self.fit_prior, self.class_prior, tuple(groups.weight))
-        params = self._params()
-        sums = class_sums(block, groups, work)
-        return Fitted(block.place, self._solve_from(sums, params), params, sums)
-
     def _params(self) -> dict[str, Any]:
         params = {name: getattr(self, name) for name in ("k", "alpha", "fit_prior")}
         return params | {"class_prior": snapshot(self.class_prior)}
 
-    def _check_streaming(self, n_classes: int, params: dict[str, Any] | None) -> None:
-        class_log_prior(self.fit_prior, self.class_prior, (1.0,) * n_classes)
+    def _check_classes(self, weight: tuple[float, ...]) -> None:
+        class_log_prior(self.fit_prior, self.class_prior, weight)
 
-    def _empty_moments(self, block: Block, n_classes: int, work: Work) -> ClassSums:
-        return empty_sums(block, n_classes)
+    def _recipe(self) -> Recipe:
+        return Recipe("class sums", self._reader())
+
+    def _make_statistics(
+        self, block: Block, samples: Samples, ctx: Context, *, mergeable: bool
+    ) -> ClassSums:
+        return class_sums(block, samples, ctx)
+
+    def _empty_statistics(self, block: Block, n_classes: int, ctx: Context) -> ClassSums:
+        return ClassSums.empty(block, n_classes)
 
     def _log_prior(self) -> list[float]:
         params = self._ready().params
@@ -75,31 +68,31 @@ class _NaiveBayes(LinearDecision, FeatureSelector, MomentClassifier):
         """Weight of each class; float64 of shape (n_classes,)."""
         return self._cached(
             "class_count",
-            lambda: read_only(self._fitted.place.asarray(list(self._centers().weight))),
+            lambda centers, _, ctx: read_only(ctx.backend.asarray(list(centers.weight))),
         )
 
     @property
     def feature_count_(self) -> Array:
         """Sum of each class and feature, without smoothing; float64, (n_classes, n_features)."""
-        moments = self._ready().moments
-        assert moments is not None
-        return read_only(moments.total)
+        statistics = self._ready().statistics
+        assert statistics is not None
+        return read_only(statistics.total)
 
     @property
     def class_log_prior_(self) -> Array:
         """Log prior of each class; float64 of shape (n_classes,)."""
         return self._cached(
             "class_log_prior",
-            lambda: read_only(self._fitted.place.asarray(self._log_prior())),
+            lambda centers, _, ctx: read_only(ctx.backend.asarray(self._log_prior())),
         )
-
-    def _log_theta(self) -> Array:
-        raise NotImplementedError
 
     @property
     def feature_log_prob_(self) -> Array:
         """Log of each class and feature's probability: its own on the support, tied elsewhere."""
-        return self._cached("feature_log_prob", lambda: read_only(self._log_theta()))
+        return self._cached(
+            "feature_log_prob",
+            lambda centers, chosen, ctx: read_only(centers.log_theta(chosen.support)),
+        )
 
 
 class SparseBernoulliNB(_NaiveBayes):
@@ -202,12 +195,15 @@ class SparseBernoulliNB(_NaiveBayes):
         if self.binarize is not None and (
             isinstance(self.binarize, bool)
             or not isinstance(self.binarize, numbers.Real)
-            or self.binarize != self.binarize
+            or self.binarize != self.binarize  # NaN
         ):
             raise ValueError(
                 f"binarize={self.binarize!r} is not valid: use a number, or None for data of "
                 "zeros and ones."
             )
+
+    def _reader(self) -> Binarized:
+        return Binarized(type(self).__name__, self.binarize)
 
     def _read(self, block: Block) -> Block:
         return binarized(block, self.binarize, type(self).__name__)
@@ -215,26 +211,17 @@ class SparseBernoulliNB(_NaiveBayes):
     def _params(self) -> dict[str, Any]:
         return super()._params() | {"binarize": self.binarize}
 
-    def _check_streaming(self, n_classes: int, params: dict[str, Any] | None) -> None:
-        super()._check_streaming(n_classes, params)
-        if params is not None and self.binarize != params["binarize"]:
+    def _check_streaming(self, params: dict[str, Any]) -> None:
+        if self.binarize != params["binarize"]:
             raise ValueError(
                 f"binarize={self.binarize!r} is not the same as on the last call to partial_fit: "
                 f"{params['binarize']!r}."
             )
 
-    def _solve_from(self, moments: ClassSums, params: dict[str, Any]) -> BernoulliCenters:
-        return solve_bernoulli(moments, check_alpha(params["alpha"]))
-
-    def _narrow_form(self) -> tuple[Array, Array, Array]:
-        centers, support = self._centers(), self._selection().support
-        assert isinstance(centers, BernoulliCenters)
-        return bernoulli_form(centers, support, self._log_prior())
-
-    def _log_theta(self) -> Array:
-        centers = self._centers()
-        assert isinstance(centers, BernoulliCenters)
-        return centers.log_theta(self._selection().support)
+    def _solve_from(
+        self, statistics: ClassSums, params: dict[str, Any], ctx: Context
+    ) -> BernoulliCenters:
+        return solve_bernoulli(statistics, ctx, check_alpha(params["alpha"]))
 
 
 class SparseMultinomialNB(_NaiveBayes):
@@ -358,21 +345,13 @@ class SparseMultinomialNB(_NaiveBayes):
 
     _linear = False  # the parts of a value that is stored in parts may be negative
 
-    def _read(self, block: Block) -> Block:
-        return replace(block, reading=NotNegative(type(self).__name__))
+    def _reader(self) -> NotNegative:
+        return NotNegative(type(self).__name__)
 
-    def _solve_from(self, moments: ClassSums, params: dict[str, Any]) -> MultinomialCenters:
-        return solve_multinomial(moments, check_alpha(params["alpha"]))
-
-    def _narrow_form(self) -> tuple[Array, Array, Array]:
-        centers, support = self._centers(), self._selection().support
-        assert isinstance(centers, MultinomialCenters)
-        return multinomial_form(centers, support, self._log_prior())
-
-    def _log_theta(self) -> Array:
-        centers = self._centers()
-        assert isinstance(centers, MultinomialCenters)
-        return centers.log_theta(self._selection().support)
+    def _solve_from(
+        self, statistics: ClassSums, params: dict[str, Any], ctx: Context
+    ) -> MultinomialCenters:
+        return solve_multinomial(statistics, ctx, check_alpha(params["alpha"]))
 
     @property
     def gap_(self) -> float:

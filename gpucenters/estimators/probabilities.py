@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..arrays.namespace import array_namespace
 from ..arrays.typing import Array
 
-_APART = 2.0**-51  # a difference of logs that survives a division's rounding
+_LEAST_GAP = 2.0**-51  # a difference of logarithms that the rounding of a division leaves
 
 
 def log_softmax(scores: Array, factor: float) -> Array:
@@ -13,8 +13,8 @@ def log_softmax(scores: Array, factor: float) -> Array:
     z = _gaps(scores, factor)
     xp = array_namespace(z)
     best = -xp.log(xp.sum(xp.exp(z), axis=1, keepdims=True))
-    # (Rounding must not lift another class to the best one here either.)
-    below = best - xp.abs(best) * _APART
+    # Rounding must not raise another class to the best one here either.
+    below = best - xp.abs(best) * _LEAST_GAP
     return xp.where(z < 0, xp.minimum(z + best, below), z + best)
 
 
@@ -37,4 +37,4 @@ def _gaps(scores: Array, factor: float) -> Array:
     if scores.shape[1] == 1:
         scores = xp.concat([xp.zeros_like(scores), scores], axis=1)
     z = factor * (scores - xp.max(scores, axis=1, keepdims=True))
-    return xp.where(z < 0, xp.minimum(z, xp.zeros_like(z) - _APART), z)
+    return xp.where(z < 0, xp.minimum(z, xp.zeros_like(z) - _LEAST_GAP), z)

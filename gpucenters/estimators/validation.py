@@ -1,4 +1,4 @@
-"""X at the door: checked once, then never seen again as anything but blocks."""
+"""Validation of X at the entry of each method, and the backend where its work is done."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from ..arrays.checks import check_dense, checked_sparse
-from ..arrays.devices import HOST, Place, place_of, resolve_place
+from ..arrays.backend import HOST, Backend, backend_of
+from ..arrays.devices import resolve_backend
 from ..arrays.namespace import array_namespace, is_numpy, is_sparse, to_numpy
 from ..arrays.typing import Array, SparseMatrix
+from ..blocks.validation import check_dense, checked_sparse
 
 
 def check_X(estimator: Any, X: Any, *, reset: bool) -> Array | SparseMatrix:
     """X as an array or a CSR/CSC matrix in its own library and type; names and width checked.
 
-    Finiteness is not looked at here: it shows in the sums and scores, which read X anyway.
+    Finiteness is not checked here: it shows in the sums and scores, which read X anyway.
     """
     checked = check_container(X, estimator)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
@@ -28,7 +29,7 @@ def check_X(estimator: Any, X: Any, *, reset: bool) -> Array | SparseMatrix:
 
 def check_container(X: Any, estimator: Any) -> Array | SparseMatrix:
     """X as an array or a CSR/CSC matrix, for an estimator or a function of that name."""
-    with place_of(X).current():
+    with backend_of(X).current():
         if is_sparse(X):
             return checked_sparse(X)
         if not is_numpy(array_namespace(X)):
@@ -61,9 +62,9 @@ def keeping_on_error(estimator: Any, *names: str) -> Iterator[None]:
         raise
 
 
-def check_place(estimator: Any, X: Any, method: str) -> None:
+def check_backend(estimator: Any, X: Any, method: str) -> None:
     """Raise unless X lives where the model does, or the model was told to move the work."""
-    here, there = place_of(X), estimator._fitted.place
+    here, there = backend_of(X), estimator._fitted.backend
     if estimator.device is None and here != there:
         name = type(estimator).__name__
         raise ValueError(
@@ -73,9 +74,9 @@ def check_place(estimator: Any, X: Any, method: str) -> None:
         )
 
 
-def work_place(estimator: Any, X: Any) -> Place:
+def work_backend(estimator: Any, X: Any) -> Backend:
     """Where the estimator's ``device`` parameter puts the work on X."""
-    return resolve_place(estimator.device, X)
+    return resolve_backend(estimator.device, X)
 
 
 def snapshot(parameter: Any) -> Any:
@@ -85,7 +86,7 @@ def snapshot(parameter: Any) -> Any:
     return np.array(to_numpy(parameter))
 
 
-def output_place(X: Any) -> Place:
+def output_backend(X: Any) -> Backend:
     """Where outputs for X belong: beside X."""
-    place = place_of(X)
-    return HOST if is_numpy(place.xp) else place
+    backend = backend_of(X)
+    return HOST if is_numpy(backend.xp) else backend

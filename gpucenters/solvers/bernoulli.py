@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from ..arrays.convert import Block, as_block
-from ..arrays.dense import DenseBlock
-from ..arrays.devices import Place, resolve_place
-from ..arrays.grid import chunk_size, ranges
-from ..arrays.groups import check_every_class, group_rows
-from ..arrays.ops import array_namespace, members, not_negative, to_float
-from ..arrays.reading import Binarized
-from ..arrays.threads import run
+from ..arrays.backend import Backend
+from ..arrays.context import Context
+from ..arrays.functions import array_namespace, clip_negative, index_mask, to_float
 from ..arrays.typing import Array
-from ..arrays.work import Work, carry_out
-from .centers import SparseCenters
-from .class_sums import ClassSums, check_alpha, class_sums
+from ..blocks.block import Block
+from ..blocks.readers import Binarized
+from ..blocks.samples import Samples
+from ..statistics.class_sums import ClassSums, class_sums
+from .centers import LinearForm, SparseCenters
 from .divergence import phi
+from .entry import solve_from_data
+from .smoothing import check_alpha
 
 
 @dataclass(frozen=True)
@@ -32,46 +31,64 @@ class BernoulliCenters(SparseCenters):
         Smoothing: added to what has the feature, and to what has it not.
     """
 
+    ARRAYS: ClassVar[tuple[str, ...]] = ("gain", "total")
+
     total: Array
     alpha: float
 
     def counts(self, columns: Array | None = None) -> tuple[Array, Array]:
         """Smoothed weight with and without some features: two arrays of shape (K, d)."""
-        xp = self.place.xp
+        xp = self.backend.xp
         total = self.total if columns is None else xp.take(self.total, columns, axis=1)
-        return _counts(total, list(self.weight), self.alpha, self.place)
+        return _counts(total, list(self.weight), self.alpha, self.backend)
 
-    def at(self, columns: Array | None = None) -> tuple[Array, Array]:
+    def centers_at(self, columns: Array | None = None) -> tuple[Array, Array]:
         with_it, without = self.counts(columns)
-        xp = self.place.xp
+        xp = self.backend.xp
         pooled = xp.sum(with_it, axis=0), xp.sum(without, axis=0)
         return with_it / (with_it + without), pooled[0] / (pooled[0] + pooled[1])
 
     def log_theta(self, support: Array) -> Array:
         """Log probabilities of all features, free on the support and tied elsewhere: (K, m)."""
-        xp = self.place.xp
+        xp = self.backend.xp
         with_it, without = self.counts()
         f, rest = xp.sum(with_it, axis=0), xp.sum(without, axis=0)
         tied = xp.log(f / (f + rest))
         free = xp.log(with_it / (with_it + without))
-        return xp.where(members(support, f.shape[0]), free, tied)
+        return xp.where(index_mask(support, f.shape[0]), free, tied)
 
-    def to(self, place: Place) -> BernoulliCenters:
-        return replace(self, place=place, gain=place.move(self.gain), total=place.move(self.total))
+    def linear_form(self, support: Array, log_prior: list[float]) -> LinearForm:
+        xp, backend = self.backend.xp, self.backend
+        with_it, without = self.counts(support)
+        odds = xp.log(with_it) - xp.log(without)
+        absent = xp.log(without / (with_it + without))
+        if len(log_prior) == 2:
+            odds = odds[1:, :] - odds[:1, :]
+            constant = xp.sum(absent[1:, :] - absent[:1, :], axis=1) + (log_prior[1] - log_prior[0])
+        else:
+            constant = xp.sum(absent, axis=1) + backend.asarray(log_prior)
+        shift = backend.zeros(support.shape[0])
+        return LinearForm(shift, xp.permute_dims(odds, (1, 0)), constant)
 
 
-def _counts(total: Array, weight: list[float], alpha: float, place: Place) -> tuple[Array, Array]:
-    # (The weight without a feature is not N - f: alpha would drown in a large class.)
-    weights = place.asarray(weight)[:, None]
-    return total + alpha, not_negative(weights - total) + alpha
+def _counts(
+    total: Array, weight: list[float], alpha: float, backend: Backend
+) -> tuple[Array, Array]:
+    # Not N - f for the weight without a feature: in a large class alpha would be rounded away.
+    weights = backend.asarray(weight)[:, None]
+    return total + alpha, clip_negative(weights - total) + alpha
 
 
-def solve_bernoulli(sums: ClassSums, alpha: float) -> BernoulliCenters:
-    """Sparse Bernoulli naive Bayes from class sums of zeros and ones.
+def solve_bernoulli(sums: ClassSums, ctx: Context, alpha: float) -> BernoulliCenters:
+    """Sparse Bernoulli naive Bayes from class sums of zeros and ones: Theorem 1.
+
+    The loss with all features free is the negative log-likelihood of the smoothed counts:
+    ``- sum_c sum_i f_ci log(f_ci / N_c) + (N_c - f_ci) log(1 - f_ci / N_c)``.
 
     Parameters
     ----------
     sums : ClassSums
+    ctx : Context
     alpha : float
         Positive.
 
@@ -79,56 +96,56 @@ def solve_bernoulli(sums: ClassSums, alpha: float) -> BernoulliCenters:
     -------
     BernoulliCenters
     """
-    place, weight, total = sums.place, sums.weight, sums.total
-    xp, m = place.xp, total.shape[1]
-    gain = place.zeros(m)
+    backend, weight, total = sums.backend, sums.weight, sums.total
+    xp, m = backend.xp, total.shape[1]
+    gain = backend.zeros(m)
 
-    def fill(cut: tuple[int, int]) -> Array:
-        part = slice(*cut)
-        with_it, without = _counts(total[:, part], weight, alpha, place)
+    def fill(part: slice) -> Array:
+        with_it, without = _counts(total[:, part], weight, alpha, backend)
         gain[part] = _gain(total[:, part], with_it, without, weight, alpha)
         n = with_it + without
         return xp.sum(with_it * xp.log(with_it / n) + without * xp.log(without / n))
 
-    likelihood = xp.sum(xp.stack(list(run(fill, ranges(m, chunk_size(place)), place))))
-    loss = -to_float(likelihood)
-    return BernoulliCenters(place, tuple(weight), gain, loss, None, total, alpha)
+    loss = -to_float(ctx.sum_columns(fill, m))
+    return BernoulliCenters(backend, tuple(weight), gain, loss, None, total, alpha)
 
 
 def _gain(total: Array, with_it: Array, without: Array, weight: list[float], alpha: float) -> Array:
-    """What freeing each feature adds to the log-likelihood; 0 to the bit for null features."""
-    xp, k, whole = array_namespace(with_it), len(weight), sum(weight)
+    """How much the log-likelihood grows if a feature is free: Theorem 1, for any number of classes.
+
+    With f_c = total_c + alpha, N_c = W_c + 2 alpha, F and N their sums over the classes, q = F / N,
+    e_c = f_c N - F N_c and phi(z) = (1 + z) log(1 + z) - z:
+
+        gain = sum_c N_c [ q phi(e_c / (N_c F)) + (1 - q) phi(-e_c / (N_c (N - F))) ]
+
+    Each term is non-negative, and exactly 0 where the shares of all classes are equal. (The
+    textbook difference of f log f terms goes negative there.)
+
+    Parameters
+    ----------
+    total, with_it, without : arrays of shape (K, d)
+        Class sums, and their smoothed counts (`_counts`).
+    weight : list of K floats
+        W_c.
+    alpha : float
+
+    Returns
+    -------
+    array of shape (d,)
+    """
+    xp, k, total_weight = array_namespace(with_it), len(weight), sum(weight)
     f, rest = xp.sum(with_it, axis=0), xp.sum(without, axis=0)
-    pooled, n = xp.sum(total, axis=0), whole + 2 * k * alpha
+    pooled, n = xp.sum(total, axis=0), total_weight + 2 * k * alpha
     gain = xp.zeros_like(f)
     for c, w in enumerate(weight):
-        # f_c N - F N_c with alpha taken apart, so that it is 0 where the shares are equal: what is
-        # left are differences of whole numbers.
-        e = total[c, :] * whole - pooled * w
-        e = e + alpha * (2 * (k * total[c, :] - pooled) + (whole - k * w))
+        # f_c N - F N_c without and with alpha: both parts are differences of integers, so that
+        # the sum is 0 where the shares are equal.
+        e = total[c, :] * total_weight - pooled * w
+        e = e + alpha * (2 * (k * total[c, :] - pooled) + (total_weight - k * w))
         n_c = w + 2 * alpha
         terms = f * phi(e / (n_c * f)) + rest * phi(-e / (n_c * rest))
         gain = gain + (n_c / n) * terms
     return gain
-
-
-def bernoulli_form(
-    centers: BernoulliCenters, support: Array, log_prior: list[float]
-) -> tuple[Array, Array, Array]:
-    """The decision as (shift, coef, offset): score = (x[support] - shift) @ coef + offset.
-
-    Of shapes (d,), (d, K) and (K,); for two classes (d, 1) and (1,): class 1 less class 0.
-    """
-    xp, place = centers.place.xp, centers.place
-    with_it, without = centers.counts(support)
-    odds = xp.log(with_it) - xp.log(without)
-    absent = xp.log(without / (with_it + without))
-    if len(log_prior) == 2:
-        odds = odds[1:, :] - odds[:1, :]
-        constant = xp.sum(absent[1:, :] - absent[:1, :], axis=1) + (log_prior[1] - log_prior[0])
-    else:
-        constant = xp.sum(absent, axis=1) + place.asarray(log_prior)
-    return place.zeros(support.shape[0]), xp.permute_dims(odds, (1, 0)), constant
 
 
 def bernoulli_nb(
@@ -197,26 +214,32 @@ def bernoulli_nb(
     """
     alpha = check_alpha(alpha)
 
-    def solve(place: Place, work: Work) -> BernoulliCenters:
-        block = binarized(as_block(X, place), binarize, "bernoulli_nb")
-        groups = group_rows(y, block.shape[0], place, n_classes=n_classes, weights=sample_weight)
-        check_every_class(groups)
-        return solve_bernoulli(class_sums(block, groups, work), alpha)
+    def solve(block: Block, samples: Samples, ctx: Context) -> BernoulliCenters:
+        block = binarized(block, binarize, "bernoulli_nb")
+        return solve_bernoulli(class_sums(block, samples, ctx), ctx, alpha)
 
-    return carry_out(solve, resolve_place(device, X), memory_budget)
+    return solve_from_data(
+        solve,
+        X,
+        y,
+        n_classes=n_classes,
+        sample_weight=sample_weight,
+        device=device,
+        memory_budget=memory_budget,
+    )
 
 
-def binarized(block: Block, threshold: float | None, reader: str) -> Block:
+def binarized(block: Block, threshold: float | None, caller: str) -> Block:
     """A block that is read as zeros and ones.
 
     Raises
     ------
     ValueError
-        For a negative threshold of a sparse block: each of its zeros would become a one.
+        For a negative threshold of a block with implicit zeros: each would become a one.
     """
-    if threshold is not None and threshold < 0 and not isinstance(block, DenseBlock):
+    if threshold is not None and threshold < 0 and block.has_implicit_zeros:
         raise ValueError(
             f"binarize={threshold!r} would make ones of all zeros of sparse data: use a threshold "
             "of at least 0, or dense data."
         )
-    return replace(block, reading=Binarized(reader, threshold))
+    return block.read_as(Binarized(caller, threshold))

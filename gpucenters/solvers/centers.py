@@ -1,49 +1,89 @@
-"""Centers: what every model is once solved; sparse centers, where the problem is separable."""
+"""Centers: the solution of a model for every k; sparse centers, where the problem is separable."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Self
 
-from ..arrays.devices import Place
-from ..arrays.ops import to_float
+from ..arrays.backend import Backend
+from ..arrays.context import Context
+from ..arrays.functions import to_float
 from ..arrays.typing import Array
 from .selection import Selection, select
 
 
-@dataclass(frozen=True)
-class Centers:
-    """What there is to know of the data, ready for any number of features.
+class LinearForm(NamedTuple):
+    """A decision that is linear in the features of the support.
+
+    The scores are ``(x[support] - shift) @ coef + offset``. q is 1 for two classes (class 1 less
+    class 0), else K.
 
     Attributes
     ----------
-    place : Place
+    shift : array of shape (d,)
+    coef : array of shape (d, q)
+    offset : array of shape (q,)
+    """
+
+    shift: Array
+    coef: Array
+    offset: Array
+
+
+@dataclass(frozen=True)
+class Centers:
+    """A model solved for the data, from which the solution for each k is read.
+
+    Attributes
+    ----------
+    backend : Backend
     weight : tuple of K floats
         W_c.
     """
 
-    place: Place
+    #: The arrays, which move to another backend.
+    ARRAYS: ClassVar[tuple[str, ...]] = ()
+
+    backend: Backend
     weight: tuple[float, ...]
 
-    def select(self, k: Any, near: Selection | None = None) -> Selection:
-        """The features for this k; ``near``, those for another k, is where a search may start."""
+    def select(
+        self, k: Any, ctx: Context | None = None, *, warm_start: Selection | None = None
+    ) -> Selection:
+        """The features for this k.
+
+        Parameters
+        ----------
+        k : int, float or "all"
+        ctx : Context, optional
+        warm_start : Selection, optional
+            That of another k, from which a search may start.
+        """
         raise NotImplementedError
 
-    def scores(self, selection: Selection) -> Array:
-        """What makes a feature worth selecting: (m,), float64."""
+    def scores(self, selection: Selection, ctx: Context | None = None) -> Array:
+        """The score by which features are selected: (m,), float64."""
         raise NotImplementedError
 
-    def at(self, columns: Array) -> tuple[Array, Array]:
+    def centers_at(self, columns: Array) -> tuple[Array, Array]:
         """(free, tied) of the features of a support, of shapes (K, d) and (d,)."""
         raise NotImplementedError
 
-    def objective(self, support: Array) -> float:
+    def objective(self, support: Array, ctx: Context | None = None) -> float:
         """The minimum of the objective when the features of ``support`` are free."""
         raise NotImplementedError
 
-    def to(self, place: Place) -> Any:
-        """These centers at another place."""
+    def linear_form(self, support: Array, log_prior: list[float]) -> LinearForm:
+        """The decision with the features of ``support`` free, where it is linear."""
         raise NotImplementedError
+
+    def to(self, backend: Backend) -> Self:
+        """These centers on another backend."""
+        moved: dict[str, Any] = {"backend": backend}
+        for name in self.ARRAYS:
+            value = getattr(self, name)
+            moved[name] = None if value is None else backend.move(value)
+        return replace(self, **moved)
 
 
 @dataclass(frozen=True)
@@ -56,7 +96,7 @@ class SparseCenters(Centers):
 
     Attributes
     ----------
-    place : Place
+    backend : Backend
     weight : tuple of K floats
         W_c.
     gain : array of shape (m,), float64
@@ -67,32 +107,40 @@ class SparseCenters(Centers):
         What the features are divided by.
     """
 
+    ARRAYS: ClassVar[tuple[str, ...]] = ("gain", "scale")
+
     gain: Array
     loss: float
     scale: Array | None
 
-    def select(self, k: Any, near: Selection | None = None) -> Selection:
-        return select(self, k)
+    def select(
+        self, k: Any, ctx: Context | None = None, *, warm_start: Selection | None = None
+    ) -> Selection:
+        return select(self, k, ctx)
 
-    def scores(self, selection: Selection) -> Array:
+    def scores(self, selection: Selection, ctx: Context | None = None) -> Array:
         return self.gain
 
-    def at(self, columns: Array | None = None) -> tuple[Array, Array]:
+    def scale_at(self, columns: Array) -> Array | None:
+        """The scale of some columns, (d,), or None."""
+        return None if self.scale is None else self.backend.xp.take(self.scale, columns)
+
+    def centers_at(self, columns: Array | None = None) -> tuple[Array, Array]:
         """(free, tied) of some columns, of shapes (K, d) and (d,), in the units of X."""
         raise NotImplementedError
 
     @property
     def free(self) -> Array:
         """The best center of each class on its own: (K, m), float64, in the units of X."""
-        return self.at()[0]
+        return self.centers_at()[0]
 
     @property
     def tied(self) -> Array:
         """The best center that all classes share: (m,), float64, in the units of X."""
-        return self.at()[1]
+        return self.centers_at()[1]
 
-    def objective(self, support: Array) -> float:
-        xp = self.place.xp
+    def objective(self, support: Array, ctx: Context | None = None) -> float:
+        xp = self.backend.xp
         outside = xp.sum(self.gain) - xp.sum(xp.take(self.gain, support))
         if support.shape[0] == self.gain.shape[0]:
             return self.loss

@@ -7,16 +7,16 @@ import numbers
 from dataclasses import dataclass
 from typing import Any
 
-from ..arrays.devices import Place
+from ..arrays.backend import Backend
+from ..arrays.functions import array_namespace, to_float, to_host
+from ..arrays.linalg import gram
 from ..arrays.namespace import is_sparse
-from ..arrays.ops import array_namespace, to_float, to_numpy
-from ..arrays.products import gram
 from ..arrays.typing import Array
-from .cross_moments import CrossMoments
+from ..statistics.cross_moments import CrossMoments
 
 _EPS = 2.0**-52
-_LEAST_FOURTH = 1e-280  # below it what squares of variances underflow to is seen
-_UNEVEN = 1e-10  # of the largest entry: what rounding may leave between S and its transpose
+_LEAST_FOURTH = 1e-280  # fourth powers below it have lost digits to underflow
+_ASYMMETRY = 1e-10  # share of the largest entry by which S and its transpose may differ
 
 
 def check_covariance(covariance: Any, shrinkage: Any) -> None:
@@ -48,16 +48,19 @@ def check_covariance(covariance: Any, shrinkage: Any) -> None:
         )
 
 
-def given_covariance(covariance: Any, n_features: int, place: Place) -> Array:
-    """A covariance that the user gave, as float64 at ``place``; raises unless it is symmetric."""
-    xp, wanted = place.xp, "covariance must be 'pooled', 'total' or a dense matrix of real numbers"
+def given_covariance(covariance: Any, n_features: int, backend: Backend) -> Array:
+    """A covariance that the user gave, as float64 on ``backend``; raises unless it is symmetric."""
+    xp, wanted = (
+        backend.xp,
+        "covariance must be 'pooled', 'total' or a dense matrix of real numbers",
+    )
     if is_sparse(covariance):
         raise ValueError(f"{wanted}, got a sparse one: use covariance.toarray().")
-    given = to_numpy(covariance)
+    given = to_host(covariance)
     if given.dtype.kind == "c":
         raise ValueError(f"{wanted}, got one of {given.dtype}.")
     try:
-        S = place.asarray(given.astype("float64"))
+        S = backend.asarray(given.astype("float64"))
     except (TypeError, ValueError) as error:
         raise ValueError(f"{wanted}.") from error
     if S.shape != (n_features, n_features):
@@ -68,7 +71,7 @@ def given_covariance(covariance: Any, n_features: int, place: Place) -> Array:
     if not bool(xp.all(xp.isfinite(S))):
         raise ValueError("covariance contains NaN or infinity.")
     uneven = xp.abs(S - xp.matrix_transpose(S))
-    bad = xp.nonzero(uneven > _UNEVEN * xp.max(xp.abs(S)))
+    bad = xp.nonzero(uneven > _ASYMMETRY * xp.max(xp.abs(S)))
     if bad[0].shape[0]:
         i, j = int(bad[0][0]), int(bad[1][0])
         raise ValueError(
@@ -94,40 +97,40 @@ def covariance_matrix(
         (1 - s) S + s tr(S) / m I. "ledoit-wolf" chooses s from the residuals within the classes,
         and S is then divided by sum W_c, as in `sklearn.covariance.ledoit_wolf`.
     """
-    place, xp = moments.place, moments.place.xp
-    m, whole = moments.shape[1], sum(moments.weight)
+    backend, xp = moments.backend, moments.backend.xp
+    m, total_weight = moments.shape[1], sum(moments.weight)
     if isinstance(shrinkage, str):
-        S = moments.within() / whole
+        S = moments.within() / total_weight
         amount = _ledoit_wolf(moments, S)
     else:
         amount = 0.0 if shrinkage is None else float(shrinkage)
         if not isinstance(covariance, str):
-            S = given_covariance(covariance, m, place)
+            S = given_covariance(covariance, m, backend)
         else:
             fewer = len(moments.weight) if covariance == "pooled" else 1
-            if whole - fewer <= 0:
+            if total_weight - fewer <= 0:
                 raise ValueError(
                     f"covariance={covariance!r} needs a weight of more than {fewer} in all: the "
-                    f"weights sum to {whole:g}."
+                    f"weights sum to {total_weight:g}."
                 )
             S = moments.within()
             if covariance == "total":
                 S = S + _between(moments)
-            S = S / (whole - fewer)
+            S = S / (total_weight - fewer)
     if amount:
         target = amount * (xp.linalg.trace(S) / m)
-        S = (1 - amount) * S + target * xp.eye(m, dtype=xp.float64, device=place.device)
+        S = (1 - amount) * S + target * xp.eye(m, dtype=xp.float64, device=backend.device)
     return S, amount
 
 
 def _between(moments: CrossMoments) -> Array:
     """The scatter of the class means about the mean of all samples."""
-    place, xp = moments.place, moments.place.xp
-    w = place.asarray(moments.weight)[:, None]
+    backend, xp = moments.backend, moments.backend.xp
+    w = backend.asarray(moments.weight)[:, None]
     means = moments.total / w
     away = means - means[:1, :]
     away = away - xp.sum(w * away, axis=0) / sum(moments.weight)
-    return gram(away * xp.sqrt(w), place)
+    return gram(away * xp.sqrt(w), backend)
 
 
 def _ledoit_wolf(moments: CrossMoments, S: Array) -> float:
@@ -136,16 +139,16 @@ def _ledoit_wolf(moments: CrossMoments, S: Array) -> float:
     Their estimate needs the residuals as ``sum |r|^4`` alone, which moments tell.
     """
     assert moments.quartic is not None
-    place, xp = moments.place, moments.place.xp
-    m, whole = moments.shape[1], sum(moments.weight)
+    backend, xp = moments.backend, moments.backend.xp
+    m, total_weight = moments.shape[1], sum(moments.weight)
     if m == 1:
         return 0.0
     mu = xp.linalg.trace(S) / m
-    off = S - mu * xp.eye(m, dtype=xp.float64, device=place.device)
+    off = S - mu * xp.eye(m, dtype=xp.float64, device=backend.device)
     delta = to_float(xp.sum(off * off)) / m
     fourth = to_float(mu * mu)
     if (
-        not delta - delta == 0
+        not math.isfinite(delta)
         or not to_float(xp.sum(moments.quartic)) < math.inf
         or (fourth < _LEAST_FOURTH and to_float(mu) > 0)
     ):
@@ -153,8 +156,8 @@ def _ledoit_wolf(moments: CrossMoments, S: Array) -> float:
             "shrinkage='ledoit-wolf' takes fourth powers of X, and these leave float64: its values "
             "are too large or too small. Rescale X."
         )
-    noise = to_float(xp.sum(moments.quartic)) / whole - to_float(xp.sum(S * S))
-    beta = min(max(noise / (m * whole), 0.0), delta)
+    noise = to_float(xp.sum(moments.quartic)) / total_weight - to_float(xp.sum(S * S))
+    beta = min(max(noise / (m * total_weight), 0.0), delta)
     return beta / delta if beta else 0.0
 
 
@@ -178,13 +181,13 @@ class Whitening:
     vectors: Array
 
 
-def whitening(S: Array, place: Place, *, given: bool = False) -> Whitening:
+def whitening(S: Array, backend: Backend, *, given: bool = False) -> Whitening:
     """The symmetric inverse root of a covariance.
 
     Parameters
     ----------
     S : array of shape (m, m), float64, symmetric
-    place : Place
+    backend : Backend
     given : bool
         Whether the user gave it, for the words of the error.
 
@@ -220,4 +223,4 @@ def whitening(S: Array, place: Place, *, given: bool = False) -> Whitening:
         )
     # As the product of a matrix with its own transpose it is symmetric to the bit.
     fourth_root = xp.matrix_transpose(vectors / xp.sqrt(xp.sqrt(values)))
-    return Whitening(gram(fourth_root, place), values, vectors)
+    return Whitening(gram(fourth_root, backend), values, vectors)

@@ -1,33 +1,32 @@
-"""Relative entropy in a form that never cancels: what both naive Bayes models rank by."""
+"""Relative entropy in a form without cancellation, by which both naive Bayes models rank."""
 
 from __future__ import annotations
 
-from ..arrays.ops import array_namespace
+from ..arrays.functions import array_namespace
 from ..arrays.typing import Array
 
-# Below it the difference loses more digits than ranking keys can spare, and the series is exact.
-_SMALL = 1e-3
-_LEAST = -1 + 2.0**-53
+_SERIES_BELOW = 1e-3  # where the difference loses more digits than ranking keys can spare
+_ABOVE_MINUS_ONE = -1 + 2.0**-53
 
 
 def phi(z: Array) -> Array:
     """``(1 + z) log(1 + z) - z`` for z >= -1: convex, not negative, and 0 at 0 exactly."""
     xp = array_namespace(z)
-    # (Where 1 + z is 0, or below by rounding, 0 log 0 is 0.)
-    z = xp.where(z < _LEAST, xp.full_like(z, _LEAST), z)
+    # Where 1 + z is 0, or below by rounding, 0 log 0 is 0.
+    z = xp.where(z < _ABOVE_MINUS_ONE, xp.full_like(z, _ABOVE_MINUS_ONE), z)
     exact = (1 + z) * xp.log1p(z) - z
     # The sum over n >= 2 of (-z)^n / (n (n - 1)), by Horner's rule.
     series = z * (-1 / 30) + 1 / 20
     for n in (4, 3, 2):
         series = 1 / (n * (n - 1)) - z * series
-    return xp.where(xp.abs(z) < _SMALL, z * z * series, exact)
+    return xp.where(xp.abs(z) < _SERIES_BELOW, z * z * series, exact)
 
 
 def divergence(f: Array, p: list[float]) -> Array:
     """h_i(p) = sum over c of f_ci log( f_ci / (g_i p_c) ), where g_i = sum over c of f_ci.
 
-    What feature i adds to the log-likelihood of counts when its share among the classes may differ
-    from p: not negative, convex in p, and 0 where the shares are p.
+    How much the log-likelihood of counts grows if the shares of feature i among the classes may
+    differ from p: not negative, convex in p, and 0 where the shares are p. (Theorem 2.)
 
     Parameters
     ----------

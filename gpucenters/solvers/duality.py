@@ -11,8 +11,8 @@ is convex in p, and each D gives a cut: for every p the sum over D is
 For two classes p is one number. Simplicial decomposition (von Hohenbalken 1977), whose dual is the
 method of cutting planes (Kelley 1960), with cuts that are curved as the function is: take the k
 largest at p, add their cut, and go to the least point of the largest of all cuts. Where one cut is
-enough, that point is its minimiser B / sum(B): a Newton-like step to where the set is at rest. It
-ends at a p whose own k largest form no new cut, in a kink where up to K cuts meet.
+enough, that point is its minimiser B / sum(B), as in a Newton step. The method ends at a p whose
+own k largest form no new cut, in a kink where up to K cuts meet.
 """
 
 from __future__ import annotations
@@ -21,14 +21,13 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from ..arrays.devices import HOST
-from ..arrays.ops import array_namespace, to_float, to_numpy, top_k
+from ..arrays.functions import array_namespace, to_float, to_floats, to_host, top_k
 from ..arrays.typing import Array
 from .divergence import divergence
 from .selection import ranking_key
 
-_ENOUGH = 1e-13  # relative gap that is rounding
-_STEPS = 500  # cuts at most; a gap that is then left is reported as it is
+_RELATIVE_GAP = 1e-13  # below it a gap is rounding
+_MOST_CUTS = 500  # cuts at most; a gap that is then left is reported as it is
 
 
 @dataclass(frozen=True)
@@ -38,14 +37,14 @@ class Cut:
     Attributes
     ----------
     support : array of int64 of shape (k,)
-    mass : list of K floats
+    mass : array of shape (K,), float64, on the host
         B_c.
     const : float
         The sum of h_i at the origin of the logarithms.
     """
 
     support: Array
-    mass: list[float]
+    mass: Array
     const: float
 
 
@@ -83,24 +82,22 @@ def solve_dual(f: Array, k: int, p: list[float]) -> DualPoint:
     cuts: list[Cut] = []
     shares: list[float] = []
     best: tuple[float, list[float], Array] = (math.inf, p, None)
-    for _ in range(_STEPS):
+    for _ in range(_MOST_CUTS):
         h = divergence(f, p)
         support = top_k(ranking_key(h), k)
         value = to_float(xp.sum(xp.take(h, support)))
         if value < best[0]:
             best = value, p, support
-        mass = [float(b) for b in to_numpy(xp.sum(xp.take(f, support, axis=1), axis=1))]
+        mass = to_host(xp.sum(xp.take(f, support, axis=1), axis=1))
         logs = _logs(p, origin)
-        cut = Cut(support, mass, value + math.fsum(map(math.prod, zip(mass, logs, strict=True))))
-        lower = sum(w * _at(c, logs) for w, c in zip(shares, cuts, strict=True))
-        known = any(c.mass == mass and bool(xp.all(c.support == support)) for c in cuts)
-        if cuts and (known or best[0] - lower <= _ENOUGH * best[0]):
+        cut = Cut(support, mass, value + _dot(mass, logs))
+        lower = sum(w * _value(c, logs) for w, c in zip(shares, cuts, strict=True))
+        known = any(_equal(c, cut) for c in cuts)
+        if cuts and (known or best[0] - lower <= _RELATIVE_GAP * best[0]):
             break
         cuts, shares = _master([*cuts, cut], [*shares, 0.0 if cuts else 1.0], origin)
-        b = [
-            math.fsum(w * c.mass[j] for w, c in zip(shares, cuts, strict=True))
-            for j in range(len(p))
-        ]
+        columns = zip(*(to_floats(c.mass) for c in cuts), strict=True)
+        b = [math.fsum(map(math.prod, zip(shares, column, strict=True))) for column in columns]
         p = [x / math.fsum(b) for x in b]
     value, p, support = best
     return DualPoint(p, value, [support, *(c.support for c in cuts)])
@@ -111,9 +108,19 @@ def _logs(p: list[float], origin: list[float]) -> list[float]:
     return [math.log(a / b) for a, b in zip(p, origin, strict=True)]
 
 
-def _at(cut: Cut, logs: list[float]) -> float:
+def _dot(mass: Array, logs: list[float]) -> float:
+    return math.fsum(map(math.prod, zip(to_floats(mass), logs, strict=True)))
+
+
+def _value(cut: Cut, logs: list[float]) -> float:
     """The sum of h_i over the set of a cut, at the p of these logarithms."""
-    return cut.const - math.fsum(b * x for b, x in zip(cut.mass, logs, strict=True))
+    return cut.const - _dot(cut.mass, logs)
+
+
+def _equal(one: Cut, other: Cut) -> bool:
+    if to_floats(one.mass) != to_floats(other.mass):
+        return False
+    return bool(array_namespace(one.support).all(one.support == other.support))
 
 
 def _master(
@@ -126,10 +133,10 @@ def _master(
         sum of w_j const_j - sum over c of b_c log(b_c / (sum(b) origin_c)),   b = sum of w_j B_j,
 
     which is concave. Newton steps within the shares that are not zero; a step that would make one
-    negative ends there, and that cut is dropped. A few numbers: they stay on the host.
+    negative ends there, and that cut is dropped. The few numbers stay on the host.
     """
-    xp = HOST.xp
-    const, mass = xp.asarray([c.const for c in cuts]), xp.asarray([c.mass for c in cuts])
+    xp = array_namespace(cuts[0].mass)
+    const, mass = xp.asarray([c.const for c in cuts]), xp.stack([c.mass for c in cuts])
     w, start = xp.asarray(shares), xp.asarray(origin)
 
     def value(w: Any) -> float:
@@ -144,11 +151,11 @@ def _master(
     for _ in range(50 + 10 * len(cuts)):
         g = slope(w)
         top, least = int(xp.argmax(g)), float(w @ g)
-        if g[top] - least > _ENOUGH * abs(least) and top not in free:
+        if g[top] - least > _RELATIVE_GAP * abs(least) and top not in free:
             free.append(top)
         step = _newton(mass[free, :], g[free], w @ mass)
-        # As far as the shares stay positive, and as the value rises (a rise that is near rounding
-        # cannot be seen, but then Newton's step needs no such care).
+        # The step goes as far as the shares stay positive and the value rises. A rise near rounding
+        # cannot be measured, and then the full Newton step is taken.
         far, falling = 1.0, [i for i, d in enumerate(step) if d < 0]
         hit = None
         for i in falling:
@@ -178,11 +185,10 @@ def _master(
 
 def _newton(mass: Any, g: Any, b: Any) -> Any:
     """The Newton step of some shares, whose sum stays."""
-    xp = HOST.xp
-    j = g.shape[0]
+    xp, j = array_namespace(mass), g.shape[0]
     centred = mass - xp.sum(mass, axis=1)[:, None] * (b / xp.sum(b))
     curvature = (centred / b) @ centred.T
-    # (Sets of the same mass in the classes leave a direction without curvature: a long step there.)
+    # Sets of equal mass in the classes leave a direction without curvature: the ridge bounds it.
     ridge = 1e-13 * (xp.max(xp.abs(curvature)) + xp.max(xp.abs(g)))
     system = xp.zeros((j + 1, j + 1))
     system[:j, :j] = curvature + ridge * xp.eye(j)

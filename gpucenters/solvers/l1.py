@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
-from ..arrays import errors
-from ..arrays.convert import Block, as_block
-from ..arrays.devices import Place, resolve_place
-from ..arrays.groups import Groups, check_every_class, group_rows
-from ..arrays.ops import not_negative, to_float
-from ..arrays.ordering import SortedColumns
-from ..arrays.threads import run, thread_count
+from ..arrays.context import Context
+from ..arrays.functions import array_namespace, clip_negative, to_float
 from ..arrays.typing import Array
-from ..arrays.work import SortingPlan, Work, carry_out
+from ..blocks.block import Block
+from ..blocks.errors import raise_overflow
+from ..blocks.half import ClassHalf, JointHalf
+from ..blocks.samples import Samples
+from ..blocks.sorted_columns import SortedColumns
+from ..statistics.moments import class_moments
 from .centers import SparseCenters
-from .l2 import class_moments
-from .medians import Half, class_intervals, midpoint, tied_interval
+from .entry import solve_from_data
+from .medians import class_intervals, midpoint, tied_interval
 from .scaling import check_scale, feature_scale
-
-_WORTH_THREADS = 2**22  # values below which a pool of threads takes longer to set up than it saves
 
 
 @dataclass(frozen=True)
@@ -33,37 +32,43 @@ class L1Centers(SparseCenters):
     tied_ : array of shape (m,), float64
     """
 
+    ARRAYS: ClassVar[tuple[str, ...]] = ("gain", "scale", "free_", "tied_")
+
     free_: Array
     tied_: Array
 
-    def at(self, columns: Array | None = None) -> tuple[Array, Array]:
+    def centers_at(self, columns: Array | None = None) -> tuple[Array, Array]:
         if columns is None:
             return self.free_, self.tied_
-        xp = self.place.xp
+        xp = self.backend.xp
         return xp.take(self.free_, columns, axis=1), xp.take(self.tied_, columns)
 
-    def to(self, place: Place) -> L1Centers:
-        scale = None if self.scale is None else place.move(self.scale)
-        return replace(
-            self,
-            place=place,
-            gain=place.move(self.gain),
-            scale=scale,
-            free_=place.move(self.free_),
-            tied_=place.move(self.tied_),
-        )
+    def decision(self, block: Block, support: Array, ctx: Context) -> Array:
+        """Minus the l1 distances to the centers: (n, K), or (n, 1) for two classes (1 less 0).
+
+        ``score_c(x) = - sum_i |x_i - free_ci| / sigma_i`` over the support.
+        """
+        free, _ = self.centers_at(support)
+        return block.feature_scores(support, _distance, (free,), self.scale_at(support), ctx)
 
 
-def solve_l1(block: Block, groups: Groups, work: Work, scale: str | None = None) -> L1Centers:
+def _distance(x: Array, center: Array) -> Array:
+    return array_namespace(x).abs(x - center)
+
+
+def solve_l1(block: Block, samples: Samples, ctx: Context, scale: str | None = None) -> L1Centers:
     """Sparse l1 centers of a block.
+
+    free_c are the class medians, tied is the median of all samples where each class has weight one
+    (Prop. 2), and the objective with all features free is ``loss = sum_c (1 / W_c) sum_j s_j |x_j -
+    free_c| / sigma``, summed over the features.
 
     Parameters
     ----------
     block : Block
-    groups : Groups
+    samples : Samples
         Each class with weight.
-    work : Work
-        The memory it may take.
+    ctx : Context
     scale : {None, "std", "pooled"}
 
     Returns
@@ -71,82 +76,60 @@ def solve_l1(block: Block, groups: Groups, work: Work, scale: str | None = None)
     L1Centers
     """
     check_scale(scale)
-    place, xp = block.place, block.place.xp
+    backend, xp = block.backend, block.backend.xp
     sigma = None
     if scale is not None:
-        moments = class_moments(block, groups, work, per_feature=True)
-        sigma = feature_scale(moments.centred(), scale)
-    groups = groups.with_equal_weights_as_one()
-    k, (n, m) = groups.n_classes, block.shape
+        moments = class_moments(block, samples, ctx, per_feature=True)
+        sigma = feature_scale(moments, moments.centred_squares(ctx), scale, ctx)
+    samples = samples.with_equal_weights_as_one()
+    k, m = samples.n_classes, block.shape[1]
     # Right for each column whose medians all are zero; the others are sorted and overwritten.
-    loss = block.loss_at_zero(groups)
+    loss = block.loss_at_zero(samples, ctx)
     finite = bool(xp.all(xp.isfinite(loss)))
-    free, tied, gain = place.zeros((k, m)), place.zeros(m), place.zeros(m)
-
+    free, tied, gain = backend.zeros((k, m)), backend.zeros(m), backend.zeros(m)
     if finite:
-        threads = thread_count(place) if n * m >= _WORTH_THREADS else 1
-        for plan in block.sorting_plans(groups, work.shared_by(threads)):
-            results = run(partial(_solve_range, plan, groups), plan.ranges, place, threads)
-            for found in work.progress(results, len(plan.ranges), "columns sorted"):
-                for columns, parts in found:
-                    free[:, columns], tied[columns], gain[columns], loss[columns] = parts
+        medians = partial(_medians, samples)
+        for columns, parts in block.map_sorted_columns(medians, samples, ctx):
+            free[:, columns], tied[columns], gain[columns], loss[columns] = parts
         # The loss has read every value.
         finite = bool(xp.all(xp.isfinite(loss)))
     if not finite:
-        block.check_finite(squares=False)
-        errors.raise_overflow(int(xp.nonzero(~xp.isfinite(loss))[0][0]))
+        block.check_finite(False, ctx)
+        raise_overflow(int(xp.nonzero(~xp.isfinite(loss))[0][0]))
     if sigma is not None:
         gain, loss = gain / sigma, loss / sigma
-    total = to_float(xp.sum(loss))
-    if not bool(xp.all(xp.isfinite(gain))) or total - total != 0:
+    total_loss = to_float(xp.sum(loss))
+    if not bool(xp.all(xp.isfinite(gain))) or not math.isfinite(total_loss):
         bad = xp.nonzero(~(xp.isfinite(gain) & xp.isfinite(loss)))[0]
-        errors.raise_overflow(int(bad[0]) if bad.shape[0] else 0)
-    return L1Centers(place, tuple(groups.weight), gain, total, sigma, free, tied)
+        raise_overflow(int(bad[0]) if bad.shape[0] else 0)
+    return L1Centers(backend, tuple(samples.weight), gain, total_loss, sigma, free, tied)
 
 
-def _solve_range(
-    plan: SortingPlan, groups: Groups, cut: tuple[int, int]
-) -> list[tuple[Any, tuple[Array, Array, Array, Array]]]:
-    """Columns and their centers, for a range of columns; in halves where memory runs out."""
-    left, right = cut
-    try:
-        found = plan.sort(left, right)
-        return [] if found is None else [(found[0], _medians(found[1], groups))]
-    except MemoryError as error:
-        found = None  # it would take up what the halves need
-        if right - left == 1:
-            raise MemoryError(
-                f"a column of {len(groups.codes)} samples does not fit into memory while it is "
-                "sorted."
-            ) from error
-    middle = (left + right) // 2
-    halves = ((left, middle), (middle, right))
-    return [part for half in halves for part in _solve_range(plan, groups, half)]
+def _medians(samples: Samples, columns: SortedColumns) -> tuple[Array, Array, Array, Array]:
+    """(free, tied, gain, loss of free) of some sorted columns, unscaled.
 
-
-def _medians(lists: SortedColumns, groups: Groups) -> tuple[Array, Array, Array, Array]:
-    """(free, tied, gain, loss of free) of some sorted columns."""
-    place, xp = lists.place, lists.place.xp
-    weight, n, whole = groups.weight, sum(groups.count), groups.whole
-    low, high = class_intervals(lists, weight, n, whole)
-    free = midpoint(low, high, lists)
-    # Prop. 3 with its ties: freeing a feature saves nothing, exactly, where the intervals of the
-    # classes share a point. Else all joint medians lie between them.
+    ``gain = sum_c (1 / W_c) sum_j s_j (|x_j - tied| - |x_j - free_c|)``: eq. 18 with the other
+    sign, summed term by term, so that nothing cancels. It is exactly zero where the intervals of
+    medians of all classes share a point (Prop. 3 with its ties).
+    """
+    backend, xp = columns.backend, columns.backend.xp
+    low, high = class_intervals(columns, ClassHalf.of(samples))
+    free = midpoint(low, high)
     common_low, common_high = xp.max(low, axis=0), xp.min(high, axis=0)
     shared = common_low <= common_high
-    w = place.asarray(weight)[:, None]
-    tied = midpoint(common_low, common_high, lists)
-    (losses,) = lists.weighted_sums(lambda x, center: (xp.abs(x - center),), free)
+    w = backend.asarray(samples.weight)[:, None]
+    tied = midpoint(common_low, common_high)
+    (losses,) = columns.weighted_sums(lambda x, center: (xp.abs(x - center),), free)
     loss = xp.sum(losses / w, axis=0)
-    if not place.stalls and bool(xp.all(shared)):
+    if not backend.sync_is_expensive and bool(xp.all(shared)):
         return free, tied, xp.zeros_like(tied), loss
-    half = Half.of(lists, weight, n, whole)
-    # (Where nothing is to be searched, an interval of one point costs no rounds.)
+    # Elsewhere all joint medians lie between the intervals. (Where they share a point nothing is to
+    # be searched, and an interval of one point costs no rounds.)
     start = xp.where(shared, common_low, common_high)
-    tied_low, tied_high = tied_interval(lists, half, start, common_low)
-    tied = xp.where(shared, tied, midpoint(tied_low, tied_high, lists))
-    excess = lists.excess(free, tied[None, :] + xp.zeros_like(free))
-    gain = xp.where(shared, xp.zeros_like(tied), not_negative(xp.sum(excess / w, axis=0)))
+    joint = tied_interval(columns, JointHalf.of(samples), start, common_low)
+    tied = xp.where(shared, tied, midpoint(*joint))
+    excess = columns.excess(free, tied[None, :] + xp.zeros_like(free))
+    gain = xp.where(shared, xp.zeros_like(tied), clip_negative(xp.sum(excess / w, axis=0)))
     return free, tied, gain, loss
 
 
@@ -209,10 +192,15 @@ def l1_centers(
            [2., 1.]])
     """
 
-    def solve(place: Place, work: Work) -> L1Centers:
-        block = as_block(X, place)
-        groups = group_rows(y, block.shape[0], place, n_classes=n_classes, weights=sample_weight)
-        check_every_class(groups)
-        return solve_l1(block, groups, work, scale)
+    def solve(block: Block, samples: Samples, ctx: Context) -> L1Centers:
+        return solve_l1(block, samples, ctx, scale)
 
-    return carry_out(solve, resolve_place(device, X), memory_budget)
+    return solve_from_data(
+        solve,
+        X,
+        y,
+        n_classes=n_classes,
+        sample_weight=sample_weight,
+        device=device,
+        memory_budget=memory_budget,
+    )

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from ..arrays import errors
-from ..arrays.convert import Block, as_block
-from ..arrays.dense import DenseBlock
-from ..arrays.devices import Place, resolve_place
-from ..arrays.grid import chunk_size, ranges
-from ..arrays.groups import Groups, check_every_class, group_rows
-from ..arrays.ops import array_namespace, numbers, to_float
-from ..arrays.threads import run
+from ..arrays.backend import Backend
+from ..arrays.context import Context
+from ..arrays.functions import array_namespace, to_float, to_floats
 from ..arrays.typing import Array
-from ..arrays.work import Work, carry_out
-from .centers import SparseCenters
-from .moments import ClassMoments
-from .raw_moments import moments_of
+from ..blocks.block import Block
+from ..blocks.errors import raise_overflow
+from ..blocks.samples import Samples
+from ..statistics.moments import ClassMoments, class_moments
+from .centers import LinearForm, SparseCenters
+from .entry import solve_from_data
 from .scaling import feature_scale
+from .scores import squared_distance_form
 
-_UNDERFLOW = 1e-140  # sums below it have squares near, or below, the least numbers
+_UNDERFLOW = 1e-140  # sums below it have squares near, or below, the smallest numbers
 
 
 @dataclass(frozen=True)
@@ -34,27 +32,27 @@ class L2Centers(SparseCenters):
         Class sums.
     """
 
+    ARRAYS: ClassVar[tuple[str, ...]] = ("gain", "scale", "total")
+
     total: Array
 
-    def at(self, columns: Array | None = None) -> tuple[Array, Array]:
-        xp = self.place.xp
+    def centers_at(self, columns: Array | None = None) -> tuple[Array, Array]:
+        xp = self.backend.xp
         total = self.total if columns is None else xp.take(self.total, columns, axis=1)
-        free = total / self.place.asarray(list(self.weight))[:, None]
+        free = total / self.backend.asarray(list(self.weight))[:, None]
         return free, tied_mean(free)
 
-    def to(self, place: Place) -> L2Centers:
-        scale = None if self.scale is None else place.move(self.scale)
-        return replace(
-            self,
-            place=place,
-            gain=place.move(self.gain),
-            scale=scale,
-            total=place.move(self.total),
-        )
+    def linear_form(self, support: Array, log_prior: list[float]) -> LinearForm:
+        free, tied = self.centers_at(support)
+        scale = self.scale_at(support)
+        return squared_distance_form(free, tied, scale, log_prior, self.backend, tied)
 
 
 def tied_mean(free: Array) -> Array:
-    """The mean of the class means, in the form that is exact where they are equal."""
+    """The tied center: ``tied = free_0 + (1 / K) sum_c (free_c - free_0)``, (m,) from (K, m).
+
+    The mean of the class means, exact where they are equal.
+    """
     k = free.shape[0]
     excess = free[0, :] - free[0, :]
     for c in range(1, k):
@@ -62,13 +60,17 @@ def tied_mean(free: Array) -> Array:
     return free[0, :] + excess / k
 
 
-def solve_l2(moments: ClassMoments, scale: str | None = None) -> L2Centers:
-    """Sparse l2 centers from class moments.
+def solve_l2(moments: ClassMoments, ctx: Context, scale: str | None = None) -> L2Centers:
+    """Sparse l2 centers from class moments: Prop. 1 and Algorithm 1.
+
+    With C_c the sum of squares about the mean of class c, summed over the features after division
+    by sigma^2, the objective with all features free is ``loss = sum_c C_c / W_c``.
 
     Parameters
     ----------
     moments : ClassMoments
-        With second moments per feature if there is a ``scale``.
+        With second moments for each feature if there is a ``scale``.
+    ctx : Context
     scale : {None, "std", "pooled"}
 
     Returns
@@ -80,57 +82,73 @@ def solve_l2(moments: ClassMoments, scale: str | None = None) -> L2Centers:
     ValueError
         Where values are so large that the sums leave float64, or so small that their squares do.
     """
-    place, xp, weight = moments.place, moments.place.xp, moments.weight
-    sigma, spread = None, None
+    backend, xp, weight, total = moments.backend, moments.backend.xp, moments.weight, moments.total
+    m = total.shape[1]
+    gain, sigma = backend.zeros(m), None
     if scale is None:
-        scatter = moments.scatter()
+
+        def fill(part: slice) -> None:
+            gain[part] = _gain(total[:, part], weight, backend)
+
+        ctx.map_columns(fill, m, len(weight))
+        scatter = moments.scatter(ctx)
     else:
-        moments = moments.centred()
-        sigma, spread = feature_scale(moments, scale), moments.spread
-    total, m = moments.total, moments.total.shape[1]
-    gain = place.zeros(m)
+        centred = moments.centred_squares(ctx)
+        sigma = feature_scale(moments, centred, scale, ctx)
 
-    def fill(cut: tuple[int, int]) -> Array | None:
-        part = slice(*cut)
-        gain[part] = _gain(total[:, part], weight, place)
-        if sigma is None or spread is None:
-            return None
-        variance = sigma[part] * sigma[part]
-        gain[part] /= variance
-        return xp.sum(spread[:, part] / variance, axis=1)
+        def fill_scaled(part: slice) -> Array:
+            variance = sigma[part] * sigma[part]
+            gain[part] = _gain(total[:, part], weight, backend) / variance
+            return xp.sum(centred[:, part] / variance, axis=1)
 
-    sums = list(run(fill, ranges(m, chunk_size(place)), place))
-    if scale is not None:
-        scatter = numbers(xp.sum(xp.stack(sums), axis=0))
+        scatter = to_floats(ctx.sum_columns(fill_scaled, m))
     loss = sum(s / w for s, w in zip(scatter, weight, strict=True))
     _check(gain, loss, total)
-    return L2Centers(place, tuple(weight), gain, loss, sigma, total)
+    return L2Centers(backend, tuple(weight), gain, loss, sigma, total)
 
 
-def _gain(total: Array, weight: list[float], place: Place) -> Array:
-    """What freeing each feature saves, unscaled, from class sums."""
+def _gain(total: Array, weight: list[float], backend: Backend) -> Array:
+    """How much the objective falls if a feature is free, unscaled: Prop. 1.
+
+    ``gain_i = sum_c (free_ci - tied_i)^2``, where free_c are the class means and tied is their
+    mean; for two classes ``(free_1i - free_0i)^2 / 2``.
+
+    Parameters
+    ----------
+    total : array of shape (K, d)
+        Class sums.
+    weight : list of K floats
+        W_c.
+    backend : Backend
+
+    Returns
+    -------
+    array of shape (d,)
+    """
     if len(weight) == 2:
         delta = _difference(total, weight)
         return 0.5 * (delta * delta)
-    away = deviations(total, weight, place)
-    return place.xp.sum(away * away, axis=0)
+    away = deviations(total, weight, backend)
+    return backend.xp.sum(away * away, axis=0)
 
 
 def _difference(total: Array, weight: list[float]) -> Array:
-    """The second of two class means less the first one."""
-    # Exact for integer data, where the difference of two rounded means is not.
-    # (Weights and sums are brought near one by powers of two: no product leaves float64.)
+    """The second of two class means less the first: ``(W_0 S_1 - W_1 S_0) / (W_0 W_1)``.
+
+    Exact for integer data, where the difference of two rounded means is not.
+    """
+    # Weights and sums are scaled near one by powers of two, so that no product overflows.
     (w0, e0), (w1, e1) = (math.frexp(w) for w in weight)
     s0, s1 = total[0, :] * math.ldexp(1.0, -e0), total[1, :] * math.ldexp(1.0, -e1)
     return (w0 * s1 - w1 * s0) / (w0 * w1)
 
 
-def deviations(total: Array, weight: list[float], place: Place) -> Array:
-    """The class means less their mean, (K, m), from class sums."""
+def deviations(total: Array, weight: list[float], backend: Backend) -> Array:
+    """The class means less their mean, ``free_c - tied``: (K, m), from class sums."""
     if len(weight) == 2:
         half = _difference(total, weight) / 2
-        return place.xp.stack([-half, half])
-    free = total / place.asarray(weight)[:, None]
+        return backend.xp.stack([-half, half])
+    free = total / backend.asarray(weight)[:, None]
     return free - tied_mean(free)
 
 
@@ -142,8 +160,8 @@ def _check(gain: Array, loss: float, total: Array) -> None:
     if not math.isfinite(saved):
         bad = xp.nonzero(~xp.isfinite(gain))[0]
         if bad.shape[0]:
-            errors.raise_overflow(int(bad[0]))
-    if loss - loss != 0:
+            raise_overflow(int(bad[0]))
+    if not math.isfinite(loss):
         raise ValueError("the values of X are too large: their squares overflow float64.")
 
 
@@ -210,31 +228,16 @@ def l2_centers(
     array([0])
     """
 
-    def solve(place: Place, work: Work) -> L2Centers:
-        block = as_block(X, place)
-        groups = group_rows(y, block.shape[0], place, n_classes=n_classes, weights=sample_weight)
-        check_every_class(groups)
-        moments = class_moments(block, groups, work, per_feature=scale is not None)
-        return solve_l2(moments, scale)
+    def solve(block: Block, samples: Samples, ctx: Context) -> L2Centers:
+        moments = class_moments(block, samples, ctx, per_feature=scale is not None)
+        return solve_l2(moments, ctx, scale)
 
-    return carry_out(solve, resolve_place(device, X), memory_budget)
-
-
-def class_moments(block: Block, groups: Groups, work: Work, *, per_feature: bool) -> ClassMoments:
-    """Class moments of a block.
-
-    Raises
-    ------
-    ValueError
-        For values that are not finite or whose squares overflow. Finiteness is read off the sums:
-        only a bad sum starts the search for its row.
-    """
-    moments = moments_of(block, groups, work, per_feature=per_feature)
-    # (Dense moments are taken about the mean, so a huge constant shows in the sums alone.)
-    xp = block.place.xp
-    huge = isinstance(block, DenseBlock) and to_float(xp.max(xp.abs(moments.total))) > errors.LIMIT
-    if huge or any(s - s != 0 for s in moments.scatter()):
-        block.check_finite(squares=True)
-        if not huge:
-            raise ValueError("the sums of squares of X overflow float64. Rescale the features.")
-    return moments
+    return solve_from_data(
+        solve,
+        X,
+        y,
+        n_classes=n_classes,
+        sample_weight=sample_weight,
+        device=device,
+        memory_budget=memory_budget,
+    )

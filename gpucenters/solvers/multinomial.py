@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..arrays.convert import as_block
-from ..arrays.devices import Place, resolve_place
-from ..arrays.grid import chunk_size, ranges
-from ..arrays.groups import check_every_class, group_rows
-from ..arrays.ops import members, to_float, to_numpy
-from ..arrays.reading import NotNegative
-from ..arrays.threads import run
+from ..arrays.context import Context
+from ..arrays.functions import index_mask, to_float, to_floats
 from ..arrays.typing import Array
-from ..arrays.work import Work, carry_out
-from .centers import Centers
-from .class_sums import ClassSums, check_alpha, class_sums, feature_sums
+from ..blocks.block import Block
+from ..blocks.readers import NotNegative
+from ..blocks.samples import Samples
+from ..statistics.class_sums import ClassSums, class_sums, feature_sums
+from .centers import Centers, LinearForm
 from .divergence import divergence
 from .duality import solve_dual
+from .entry import solve_from_data
 from .screening import Screen
 from .selection import Selection, resolve_k, warn_of_no_gain
+from .smoothing import check_alpha
 from .swaps import Primal, best_support
 
 _MOST_MASS = 1e150  # beyond it squares overflow; beyond as many times alpha shares underflow
@@ -44,9 +42,6 @@ class MultinomialSelection(Selection):
     value: float
     gap: float
 
-    def to(self, place: Place) -> MultinomialSelection:
-        return replace(self, support=place.move(self.support), gain=place.move(self.gain))
-
 
 @dataclass(frozen=True)
 class MultinomialCenters(Centers):
@@ -62,30 +57,24 @@ class MultinomialCenters(Centers):
         Class sums.
     alpha : float
         Smoothing: added to each sum.
+    mass : tuple of K floats
+        B_c: the smoothed sums of each class over all features.
     """
+
+    ARRAYS: ClassVar[tuple[str, ...]] = ("total",)
+    scale: ClassVar[None] = None
 
     total: Array
     alpha: float
-    scale: ClassVar[None] = None
-
-    @cached_property
-    def mass(self) -> list[float]:
-        """B_c of all features."""
-        m = self.total.shape[1]
-        mass = [s + m * self.alpha for s in feature_sums(self.total, self.place)]
-        most = _MOST_MASS * min(self.alpha, 1.0)
-        if not sum(mass) <= most:
-            raise ValueError(
-                f"the values of X are too large: their sum is {sum(mass):g}, with alpha="
-                f"{self.alpha:g} it may be at most {most:g}. Rescale X."
-            )
-        return mass
+    mass: tuple[float, ...]
 
     def _smoothed(self, columns: Array) -> Array:
-        return self.place.xp.take(self.total, columns, axis=1) + self.alpha
+        return self.backend.xp.take(self.total, columns, axis=1) + self.alpha
 
-    def select(self, k: Any, near: Selection | None = None) -> MultinomialSelection:
-        """The features for this k, with the gap that is left.
+    def select(
+        self, k: Any, ctx: Context | None = None, *, warm_start: Selection | None = None
+    ) -> MultinomialSelection:
+        """The features for this k, with the gap that is left: Theorem 2 and its reconstruction.
 
         The dual gives psi(k), which no k features exceed, and a p. The k largest h_i(p) are the
         support, and where the gap says that it may not be the best, swaps at its edge are tried.
@@ -93,18 +82,20 @@ class MultinomialCenters(Centers):
         Parameters
         ----------
         k : int, float or "all"
-        near : MultinomialSelection, optional
+        ctx : Context, optional
+        warm_start : MultinomialSelection, optional
             That of another k, from whose p the search starts.
         """
-        xp, m = self.place.xp, self.total.shape[1]
+        ctx = ctx or Context.of(self.backend)
+        xp, m = self.backend.xp, self.total.shape[1]
         count = resolve_k(k, m)
         shares = [b / sum(self.mass) for b in self.mass]
         if count == m:
-            h = self._divergence(shares)
-            every = xp.arange(m, dtype=xp.int64, device=self.place.device)
+            h = self._divergence(shares, ctx)
+            every = self.backend.arange(m)
             return MultinomialSelection(every, h, tuple(shares), to_float(xp.sum(h)), 0.0)
-        start = list(near.p) if isinstance(near, MultinomialSelection) else shares
-        columns, p, bound, found = self._search(count, start)
+        start = list(warm_start.p) if isinstance(warm_start, MultinomialSelection) else shares
+        columns, p, bound, found = self._search(count, start, ctx)
         support = xp.take(columns, found.support)
         gain = divergence(self._smoothed(support), p)
         positive = int(xp.count_nonzero(gain > 0))
@@ -113,9 +104,11 @@ class MultinomialCenters(Centers):
         gap = max(bound - found.value, 0.0)
         return MultinomialSelection(support, gain, tuple(p), found.value, gap)
 
-    def _search(self, k: int, p: list[float]) -> tuple[Array, list[float], float, Primal]:
+    def _search(
+        self, k: int, p: list[float], ctx: Context
+    ) -> tuple[Array, list[float], float, Primal]:
         """(candidates, p, bound, best support among the candidates)."""
-        screen = Screen(self.total, self.alpha, self.place)
+        xp, screen = self.backend.xp, Screen(self.total, self.alpha, ctx)
         columns = screen.first(k, p)
         while True:
             f = self._smoothed(columns)
@@ -124,93 +117,101 @@ class MultinomialCenters(Centers):
             if not missed:
                 break
             columns, p = wider, dual.p
-        # (What is left to add is near the edge, but below it: for swaps.)
-        at = self.place.xp.searchsorted(wider, columns)
+        # The features that ``wider`` adds are near the edge but below it: they serve the swaps.
+        position = xp.searchsorted(wider, columns)
         f = self._smoothed(wider)
-        supports = [self.place.xp.take(at, s) for s in dual.supports]
+        supports = [xp.take(position, s) for s in dual.supports]
         h = divergence(f, dual.p)
         return wider, dual.p, dual.value, best_support(f, supports, h, dual.value)
 
-    def _divergence(self, p: list[float]) -> Array:
-        h = self.place.zeros(self.total.shape[1])
+    def _divergence(self, p: list[float], ctx: Context) -> Array:
+        h = self.backend.zeros(self.total.shape[1])
 
-        def fill(cut: tuple[int, int]) -> None:
-            h[cut[0] : cut[1]] = divergence(self.total[:, cut[0] : cut[1]] + self.alpha, p)
+        def fill(part: slice) -> None:
+            h[part] = divergence(self.total[:, part] + self.alpha, p)
 
-        for _ in run(fill, ranges(h.shape[0], chunk_size(self.place)), self.place):
-            pass
+        ctx.map_columns(fill, h.shape[0], len(p))
         return h
 
-    def scores(self, selection: Selection) -> Array:
+    def scores(self, selection: Selection, ctx: Context | None = None) -> Array:
         """h_i at the solution of the dual."""
         assert isinstance(selection, MultinomialSelection)
-        return self._divergence(list(selection.p))
+        return self._divergence(list(selection.p), ctx or Context.of(self.backend))
 
-    @cached_property
-    def constant(self) -> float:
-        """C: the log-likelihood with all features tied."""
-        xp, whole = self.place.xp, sum(self.mass)
+    def _tied_likelihood(self, ctx: Context) -> float:
+        """C: the log-likelihood with all features tied, ``sum_i g_i log(g_i / S)``."""
+        xp, total_mass = self.backend.xp, sum(self.mass)
 
-        def part(cut: tuple[int, int]) -> Array:
-            g = xp.sum(self.total[:, cut[0] : cut[1]] + self.alpha, axis=0)
-            return xp.sum(g * xp.log(g / whole))
+        def part_of_sum(part: slice) -> Array:
+            g = xp.sum(self.total[:, part] + self.alpha, axis=0)
+            return xp.sum(g * xp.log(g / total_mass))
 
-        cuts = ranges(self.total.shape[1], chunk_size(self.place))
-        return to_float(xp.sum(xp.stack(list(run(part, cuts, self.place)))))
+        return to_float(ctx.sum_columns(part_of_sum, self.total.shape[1]))
 
-    def objective(self, support: Array) -> float:
+    def objective(self, support: Array, ctx: Context | None = None) -> float:
         """The negative log-likelihood with the features of ``support`` free."""
-        f = self._smoothed(support)
-        mass = [float(b) for b in to_numpy(self.place.xp.sum(f, axis=1))]
+        xp, f = self.backend.xp, self._smoothed(support)
+        mass = to_floats(xp.sum(f, axis=1))
         h = divergence(f, [b / sum(mass) for b in mass])
-        return -(self.constant + to_float(self.place.xp.sum(h)))
+        tied = self._tied_likelihood(ctx or Context.of(self.backend))
+        return -(tied + to_float(xp.sum(h)))
 
-    def at(self, columns: Array) -> tuple[Array, Array]:
-        """(theta of each class, tied theta) of the features of a support."""
-        xp, f = self.place.xp, self._smoothed(columns)
+    def centers_at(self, columns: Array) -> tuple[Array, Array]:
+        """(theta of each class, tied theta) of the features of a support.
+
+        ``theta_ci = (B / B_c) f_ci / S`` and ``tied_i = g_i / S``, where B_c is the mass of the
+        support in class c, B their sum, and S the mass of all features in all classes.
+        """
+        xp, f = self.backend.xp, self._smoothed(columns)
         mass = xp.sum(f, axis=1)
-        whole = sum(self.mass)
-        return f * (xp.sum(mass) / mass)[:, None] / whole, xp.sum(f, axis=0) / whole
+        total_mass = sum(self.mass)
+        free = f * (xp.sum(mass) / mass)[:, None] / total_mass
+        return free, xp.sum(f, axis=0) / total_mass
 
     def log_theta(self, support: Array) -> Array:
         """Log shares of all features, free on the support and tied elsewhere: (K, m)."""
-        xp, f = self.place.xp, self.total + self.alpha
+        xp, f = self.backend.xp, self.total + self.alpha
         mass = xp.sum(self._smoothed(support), axis=1)
         free = xp.log(f * (xp.sum(mass) / mass)[:, None] / sum(self.mass))
         tied = xp.log(xp.sum(f, axis=0) / sum(self.mass))
-        return xp.where(members(support, f.shape[1]), free, tied)
+        return xp.where(index_mask(support, f.shape[1]), free, tied)
 
-    def to(self, place: Place) -> MultinomialCenters:
-        return replace(self, place=place, total=place.move(self.total))
+    def linear_form(self, support: Array, log_prior: list[float]) -> LinearForm:
+        xp, backend = self.backend.xp, self.backend
+        log_theta = xp.log(self.centers_at(support)[0])
+        if len(log_prior) == 2:
+            slope = log_theta[1:, :] - log_theta[:1, :]
+            constant = backend.asarray([log_prior[1] - log_prior[0]])
+        else:
+            slope, constant = log_theta, backend.asarray(log_prior)
+        shift = backend.zeros(support.shape[0])
+        return LinearForm(shift, xp.permute_dims(slope, (1, 0)), constant)
 
 
-def solve_multinomial(sums: ClassSums, alpha: float) -> MultinomialCenters:
+def solve_multinomial(sums: ClassSums, ctx: Context, alpha: float) -> MultinomialCenters:
     """Sparse multinomial naive Bayes from class sums, to be solved for each k.
 
     Parameters
     ----------
     sums : ClassSums
+    ctx : Context
     alpha : float
         Positive.
+
+    Raises
+    ------
+    ValueError
+        For sums so large that the search would overflow.
     """
-    return MultinomialCenters(sums.place, tuple(sums.weight), sums.total, alpha)
-
-
-def multinomial_form(
-    centers: MultinomialCenters, support: Array, log_prior: list[float]
-) -> tuple[Array, Array, Array]:
-    """The decision as (shift, coef, offset): score = (x[support] - shift) @ coef + offset.
-
-    Of shapes (d,), (d, K) and (K,); for two classes (d, 1) and (1,): class 1 less class 0.
-    """
-    xp, place = centers.place.xp, centers.place
-    log_theta = xp.log(centers.at(support)[0])
-    if len(log_prior) == 2:
-        slope = log_theta[1:, :] - log_theta[:1, :]
-        constant = place.asarray([log_prior[1] - log_prior[0]])
-    else:
-        slope, constant = log_theta, place.asarray(log_prior)
-    return place.zeros(support.shape[0]), xp.permute_dims(slope, (1, 0)), constant
+    m = sums.total.shape[1]
+    mass = tuple(s + m * alpha for s in feature_sums(sums.total, ctx))
+    most = _MOST_MASS * min(alpha, 1.0)
+    if not sum(mass) <= most:
+        raise ValueError(
+            f"the values of X are too large: their sum is {sum(mass):g}, with alpha={alpha:g} it "
+            f"may be at most {most:g}. Rescale X."
+        )
+    return MultinomialCenters(sums.backend, tuple(sums.weight), sums.total, alpha, mass)
 
 
 def multinomial_nb(
@@ -273,10 +274,16 @@ def multinomial_nb(
     """
     alpha = check_alpha(alpha)
 
-    def solve(place: Place, work: Work) -> MultinomialCenters:
-        block = replace(as_block(X, place), reading=NotNegative("multinomial_nb"))
-        groups = group_rows(y, block.shape[0], place, n_classes=n_classes, weights=sample_weight)
-        check_every_class(groups)
-        return solve_multinomial(class_sums(block, groups, work), alpha)
+    def solve(block: Block, samples: Samples, ctx: Context) -> MultinomialCenters:
+        block = block.read_as(NotNegative("multinomial_nb"))
+        return solve_multinomial(class_sums(block, samples, ctx), ctx, alpha)
 
-    return carry_out(solve, resolve_place(device, X), memory_budget)
+    return solve_from_data(
+        solve,
+        X,
+        y,
+        n_classes=n_classes,
+        sample_weight=sample_weight,
+        device=device,
+        memory_budget=memory_budget,
+    )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from ..arrays.devices import Place
-from ..arrays.grid import chunk_size, ranges
-from ..arrays.threads import run
+from ..arrays.backend import Backend
+from ..arrays.context import Context
 from ..arrays.typing import Array
-from .moments import CentredMoments
+from ..statistics.moments import ClassMoments
 
 _EPS = 2.0**-52
 
@@ -19,15 +18,20 @@ def check_scale(scale: str | None) -> None:
         raise ValueError(f"scale={scale!r} is not valid: use None, 'std' or 'pooled'.")
 
 
-def feature_scale(moments: CentredMoments, scale: str) -> Array:
+def feature_scale(moments: ClassMoments, centred: Array, scale: str, ctx: Context) -> Array:
     """Standard deviation of each feature; 1 where a feature is constant up to rounding.
+
+    "std": sigma^2 = (sum of C_c + sum of W_c (mean_c - mean)^2) / W, over all samples. "pooled":
+    sigma^2 = sum of C_c / (W - K), within classes. W_c is the weight of class c, W their sum, C_c
+    its sum of squares about its mean, mean the mean of all samples. (Section IV-A.)
 
     Parameters
     ----------
-    moments : CentredMoments
-        With second moments per feature.
+    moments : ClassMoments
+    centred : array of shape (K, m)
+        C_c: the centred squares of the moments.
     scale : {"std", "pooled"}
-        Over all samples (population), or pooled within classes with divisor sum W_c - K.
+    ctx : Context
 
     Returns
     -------
@@ -39,43 +43,41 @@ def feature_scale(moments: CentredMoments, scale: str) -> Array:
         For "pooled" where sum W_c - K is not positive.
     """
     check_scale(scale)
-    place, weight = moments.place, moments.weight
-    whole, k = sum(weight), len(weight)
-    if scale == "pooled" and whole - k <= 0:
+    backend, weight = moments.backend, moments.weight
+    total_weight, k = sum(weight), len(weight)
+    if scale == "pooled" and total_weight - k <= 0:
         raise ValueError(
-            f"scale='pooled' needs more weight than classes: the weights sum to {whole:g}, "
+            f"scale='pooled' needs more weight than classes: the weights sum to {total_weight:g}, "
             f"and there are {k} classes."
         )
     m = moments.total.shape[1]
-    sigma = place.zeros(m)
+    sigma = backend.zeros(m)
 
-    def fill(cut: tuple[int, int]) -> None:
-        part = slice(*cut)
-        total, spread = moments.total[:, part], moments.spread[:, part]
-        sigma[part] = _deviation(total, spread, weight, sum(moments.count), scale, place)
+    def fill(part: slice) -> None:
+        sums = moments.total[:, part], centred[:, part]
+        sigma[part] = _deviation(*sums, weight, sum(moments.count), scale, backend)
 
-    for _ in run(fill, ranges(m, chunk_size(place)), place):
-        pass
+    ctx.map_columns(fill, m, k)
     return sigma
 
 
 def _deviation(
-    total: Array, spread: Array, weight: list[float], n: int, scale: str, place: Place
+    total: Array, centred: Array, weight: list[float], n: int, scale: str, backend: Backend
 ) -> Array:
-    """Standard deviation of some features from their class sums and spreads."""
-    xp = place.xp
-    whole, k = sum(weight), len(weight)
-    within = xp.sum(spread, axis=0)
-    w = place.asarray(weight)[:, None]
+    """Standard deviation of some features from their class sums and centred squares."""
+    xp = backend.xp
+    total_weight, k = sum(weight), len(weight)
+    within = xp.sum(centred, axis=0)
+    w = backend.asarray(weight)[:, None]
     means = total / w
     if scale == "std":
-        mean = means[0, :] + xp.sum(w * (means - means[0, :]), axis=0) / whole
+        mean = means[0, :] + xp.sum(w * (means - means[0, :]), axis=0) / total_weight
         between = xp.sum(w * (means - mean) ** 2, axis=0)
-        variance = (within + between) / whole
+        variance = (within + between) / total_weight
         size = xp.abs(mean)
     else:
-        variance = within / (whole - k)
+        variance = within / (total_weight - k)
         size = xp.max(xp.abs(means), axis=0)
-    # The bound that scikit-learn's StandardScaler has for a constant feature.
+    # The bound of scikit-learn's StandardScaler for a constant feature.
     constant = variance <= n * _EPS * variance + (n * _EPS * size) ** 2
     return xp.sqrt(xp.where(constant, xp.ones_like(variance), variance))

@@ -1,67 +1,62 @@
-"""Scores of new rows against sparse centers, written once for every model."""
+"""Priors, and the linear form of models with squared distances."""
 
 from __future__ import annotations
 
 import math
 
-from ..arrays.convert import Block
-from ..arrays.devices import Place
+from ..arrays.backend import Backend
 from ..arrays.typing import Array
-from .centers import SparseCenters
+from .centers import LinearForm
 
-_ROUNDING = 1e-5  # that float32 may leave in the sum of priors
+_PRIOR_SUM_ERROR = 1e-5  # that float32 may leave in the sum of priors
 _ACCEPTED = {
     "priors": "'uniform', 'empirical' or K numbers",
     "class_prior": "None or K numbers",
 }
 
 
-def linear_form(
-    centers: SparseCenters, support: Array, log_prior: list[float]
-) -> tuple[Array, Array, Array]:
-    """The l2 decision as (shift, coef, offset): score = (x[support] - shift) @ coef + offset.
+def squared_distance_form(
+    free: Array,
+    tied: Array,
+    scale: Array | None,
+    log_prior: list[float],
+    backend: Backend,
+    shift: Array,
+) -> LinearForm:
+    """The linear form of the classifier of the least squared distance to a center.
 
     The score of class c is minus the squared distance to its center, plus twice the log of its
-    prior, plus a term common to all classes. It is centred at the tied center: the textbook
-    difference of squared norms flips predictions where features have large offsets.
+    prior, plus a term common to all classes:
 
-    Returns
-    -------
-    shift : array of shape (d,)
-    coef : array of shape (d, K), or (d, 1) for two classes: class 1 less class 0
-    offset : array of shape (K,) or (1,)
+        score_c(x) = sum_i [2 a_ci (x_i - tied_i) - a_ci^2] / sigma_i^2 + 2 log pi_c,
+        a_ci = free_ci - tied_i
+
+    It is centred at the tied center: the textbook difference of squared norms flips predictions
+    where features have large offsets.
+
+    Parameters
+    ----------
+    free, tied : arrays of shapes (K, d) and (d,)
+        Centers on the support.
+    scale : array of shape (d,), or None
+    log_prior : list of K floats
+    backend : Backend
+    shift : array
+        That of the form.
     """
-    xp = centers.place.xp
-    free, tied = centers.at(support)
-    scale = None if centers.scale is None else xp.take(centers.scale, support)
-    return tied, *slope_and_offset(free, tied, scale, log_prior, centers.place)
-
-
-def slope_and_offset(
-    free: Array, tied: Array, scale: Array | None, log_prior: list[float], place: Place
-) -> tuple[Array, Array]:
-    """(coef, offset) of `linear_form` from centers on the support."""
-    xp = place.xp
+    xp = backend.xp
     away = free - tied
     if free.shape[0] == 2:
-        # The midpoint of two centers is the tied one, so that only the priors are left over.
+        # The midpoint of two centers is the tied one, so that only the priors remain.
         slope = 2 * (free[1:, :] - free[:1, :])
-        constant = place.asarray([2 * (log_prior[1] - log_prior[0])])
+        constant = backend.asarray([2 * (log_prior[1] - log_prior[0])])
     else:
         slope = 2 * away
         square = away * away if scale is None else away * away / (scale * scale)
-        constant = 2 * place.asarray(log_prior) - xp.sum(square, axis=1)
+        constant = 2 * backend.asarray(log_prior) - xp.sum(square, axis=1)
     if scale is not None:
         slope = slope / (scale * scale)
-    return xp.permute_dims(slope, (1, 0)), constant
-
-
-def l1_scores(block: Block, centers: SparseCenters, support: Array) -> Array:
-    """Minus the l1 distances to the centers: (n, K), or (n, 1) for two classes (1 less 0)."""
-    xp = centers.place.xp
-    theta, _ = centers.at(support)
-    scale = None if centers.scale is None else xp.take(centers.scale, support)
-    return block.l1_scores(support, theta, scale)
+    return LinearForm(shift, xp.permute_dims(slope, (1, 0)), constant)
 
 
 def log_priors(priors: object, weight: tuple[float, ...]) -> list[float]:
@@ -101,7 +96,7 @@ def given_priors(priors: object, k: int, name: str) -> list[float]:
         raise ValueError(f"{name}={priors!r} is not valid: use {_ACCEPTED[name]}.") from error
     if len(values) != k:
         raise ValueError(f"{name} has {len(values)} entries, but there are {k} classes.")
-    if not all(0 < p <= 1 for p in values) or abs(sum(values) - 1) > _ROUNDING:
+    if not all(0 < p <= 1 for p in values) or abs(sum(values) - 1) > _PRIOR_SUM_ERROR:
         raise ValueError(f"{name} must be positive and sum to 1, got {values}.")
     return values
 

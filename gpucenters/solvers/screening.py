@@ -1,49 +1,47 @@
-"""Which features can be among the k largest h_i(p), without a logarithm for each of them."""
+"""The features that can be among the k largest h_i(p), without a logarithm for each of them."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-from ..arrays.devices import Place
-from ..arrays.grid import chunk_size, ranges
-from ..arrays.ops import to_float, top_k
-from ..arrays.threads import run
+from ..arrays.context import Context
+from ..arrays.functions import to_float, top_k
 from ..arrays.typing import Array
 from .divergence import divergence
 from .selection import ranking_key
 
-_FEW = 2**15  # features that are all taken, without a look
-_SAMPLE = 2**15  # features that a first threshold is guessed from
-_EDGE = 0.98  # how far below the k-th largest a feature still counts as near the edge
+_ALL_BELOW = 2**15  # features that are all taken, without screening
+_THRESHOLD_SAMPLE = 2**15  # features from which a first threshold is estimated
+_NEAR_EDGE = 0.98  # the share of the k-th largest from which on a feature counts as near the edge
 
 
 @dataclass(frozen=True)
 class Screen:
-    """The features of a problem, screened by two bounds that are cheap.
+    """The features of a problem, screened by two bounds that need no logarithm for each feature.
 
     h_i(p) is at most g_i times the largest -log p_c, and at most the chi-square distance: the sum
     over c of (f_ci - g_i p_c)^2 / (g_i p_c). The dual is solved on the features that pass a
-    threshold, and its solution holds for all as soon as no other is above the k-th largest there:
-    a look, and not a guarantee in advance, so that the threshold may be a guess.
+    threshold. Its solution holds for all features if no other is above the k-th largest there,
+    which is checked afterwards (`missed`), so that the threshold may be an estimate.
 
     Attributes
     ----------
     total : array of shape (K, m), float64
     alpha : float
-    place : Place
+    ctx : Context
     """
 
     total: Array
     alpha: float
-    place: Place
+    ctx: Context
 
     def first(self, k: int, p: list[float]) -> Array:
         """Candidates to start from: more than k features, those of large h_i(p) among them."""
-        xp, m = self.place.xp, self.total.shape[1]
-        if m <= _FEW or 4 * k >= m:
+        xp, m = self.ctx.backend.xp, self.total.shape[1]
+        if m <= _ALL_BELOW or 4 * k >= m:
             return self._every()
-        step = max(1, m // _SAMPLE)
+        step = max(1, m // _THRESHOLD_SAMPLE)
         h = divergence(self.total[:, ::step] + self.alpha, p)
         size = int(h.shape[0])
         rank = min(size, 8 + math.ceil(2 * k * size / m))
@@ -57,12 +55,12 @@ class Screen:
 
     def missed(self, columns: Array, f: Array, k: int, p: list[float]) -> tuple[Array, bool]:
         """(candidates with those near the edge at p, whether others are among the k largest)."""
-        xp = self.place.xp
+        xp = self.ctx.backend.xp
         if columns.shape[0] == self.total.shape[1]:
             return columns, False
         h = divergence(f, p)
         kth = xp.min(xp.take(h, top_k(h, k)), keepdims=True)
-        near, h_near = self.above(p, _EDGE * to_float(kth[0]))
+        near, h_near = self.above(p, _NEAR_EDGE * to_float(kth[0]))
         known = xp.searchsorted(columns, near, side="right") > xp.searchsorted(columns, near)
         new = xp.nonzero(~known)[0]
         missed = bool(xp.any(ranking_key(xp.take(h_near, new)) >= ranking_key(kth)))
@@ -70,11 +68,11 @@ class Screen:
 
     def above(self, p: list[float], threshold: float) -> tuple[Array, Array]:
         """The features with h_i(p) of at least a threshold, ascending, and their h_i(p)."""
-        xp = self.place.xp
+        xp = self.ctx.backend.xp
         least = threshold / max(-math.log(share) for share in p)
 
-        def look(cut: tuple[int, int]) -> tuple[Array, Array]:
-            part = self.total[:, cut[0] : cut[1]]
+        def find(columns: slice) -> tuple[Array, Array]:
+            part = self.total[:, columns]
             heavy = part[0, :]
             for c in range(1, len(p)):
                 heavy = heavy + part[c, :]
@@ -87,13 +85,11 @@ class Screen:
                 distance = distance + away * away / share
             far = xp.nonzero(distance >= threshold * (1 - 1e-12) * g)[0]
             h = divergence(xp.take(f, far, axis=1), p)
-            index, keep = xp.take(index, far) + cut[0], xp.nonzero(h >= threshold)[0]
+            index, keep = xp.take(index, far) + columns.start, xp.nonzero(h >= threshold)[0]
             return xp.take(index, keep), xp.take(h, keep)
 
-        m = self.total.shape[1]
-        parts = list(run(look, ranges(m, chunk_size(self.place)), self.place))
+        parts = self.ctx.map_columns(find, self.total.shape[1], len(p))
         return xp.concat([i for i, _ in parts]), xp.concat([h for _, h in parts])
 
     def _every(self) -> Array:
-        xp = self.place.xp
-        return xp.arange(self.total.shape[1], dtype=xp.int64, device=self.place.device)
+        return self.ctx.backend.arange(self.total.shape[1])

@@ -1,4 +1,4 @@
-"""Selection: which k features, with every tie settled. The walk of k ends here and nowhere else."""
+"""Selection of the k best features, with a rule for every tie. Only this file interprets k."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ import inspect
 import math
 import numbers
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
-from ..arrays.devices import Place
-from ..arrays.grid import chunk_size, ranges
-from ..arrays.ops import array_namespace, place_of, top_k
-from ..arrays.threads import run
+from ..arrays.backend import Backend
+from ..arrays.context import Context
+from ..arrays.functions import array_namespace, backend_of, top_k
 from ..arrays.typing import Array
 
-_SPLIT = 2.0**13 + 1  # leaves 40 of 53 significant bits
-_HUGE = 2.0**1000  # above it the product with _SPLIT could overflow
-_LARGEST = 2.0**1023 * (2 - 2.0**-52)
+_SPLITTER = 2.0**13 + 1  # leaves 40 of 53 significant bits
+_SCALED_FROM = 2.0**1000  # above it the product with the splitter could overflow
+_LARGEST_FLOAT = 2.0**1023 * (2 - 2.0**-52)
 
 
 @dataclass(frozen=True)
@@ -42,9 +41,9 @@ class Selection:
         xp = array_namespace(self.gain)
         return xp.take(self.support, xp.argsort(-ranking_key(self.gain), stable=True))
 
-    def to(self, place: Place) -> Selection:
-        """The same selection at another place."""
-        return Selection(place.move(self.support), place.move(self.gain))
+    def to(self, backend: Backend) -> Self:
+        """The same selection on another backend."""
+        return replace(self, support=backend.move(self.support), gain=backend.move(self.gain))
 
 
 def resolve_k(k: Any, n_features: int) -> int:
@@ -99,7 +98,7 @@ def check_k(k: Any) -> None:
     """Raise a ValueError unless ``k`` is an int >= 1, a float in (0, 1] or "all"."""
     if isinstance(k, str) and k == "all":
         return
-    # An integral that is no number of features must not pass as a fraction: True is not 1.0.
+    # True is an integral and equal to 1.0, but means neither one feature nor all.
     if isinstance(k, numbers.Integral):
         if not isinstance(k, bool) and int(k) >= 1:
             return
@@ -114,22 +113,22 @@ def check_k(k: Any) -> None:
 def ranking_key(gain: Array) -> Array:
     """The gain rounded to 40 significant bits, by which features are ranked.
 
-    Gains that are equal in exact arithmetic tie the same way on every device, thread count and
-    order of summation. Three separate operations (Veltkamp's splitting): a fused kernel may
-    contract them.
+    ``c = gain * (2**13 + 1); key = c - (c - gain)`` (Veltkamp's splitting), as three separate
+    operations, since a fused kernel may contract them. Gains that are equal in exact arithmetic
+    have equal keys on every device, for every number of threads and order of summation.
     """
     xp = array_namespace(gain)
-    # Huge gains are scaled down by a power of two for the while, so that nothing overflows.
+    # The largest gains are scaled by a power of two, so that nothing overflows.
     one = xp.ones_like(gain)
-    unit = xp.where(gain >= _HUGE, one * 2.0**60, one)
+    unit = xp.where(gain >= _SCALED_FROM, one * 2.0**60, one)
     gain = gain / unit
-    c = gain * _SPLIT
+    c = gain * _SPLITTER
     d = c - gain
     key = c - d
-    return xp.minimum(key, _LARGEST / unit) * unit
+    return xp.minimum(key, _LARGEST_FLOAT / unit) * unit
 
 
-def select(gain: Array, k: Any = "all") -> Selection:
+def select(gain: Array, k: Any = "all", ctx: Context | None = None) -> Selection:
     """The k features of largest gain; equal keys go to the lower index.
 
     The optimum of Prop. 1 and 3 of Calafiore & Fracastoro for this k. One ``gain`` serves every k.
@@ -139,6 +138,8 @@ def select(gain: Array, k: Any = "all") -> Selection:
     gain : array of shape (m,), float64, or SparseCenters
     k : int, float or "all"
         See `resolve_k`.
+    ctx : Context, optional
+        How the work is done; by default as for a call of its own.
 
     Returns
     -------
@@ -160,20 +161,19 @@ def select(gain: Array, k: Any = "all") -> Selection:
         solved = xp.astype(solved, xp.float64, copy=False)
         if not bool(xp.all(xp.isfinite(solved))):
             raise ValueError("gain contains NaN or infinity: such features cannot be ranked.")
-    place, m = place_of(solved), solved.shape[0]
+    backend, m = backend_of(solved), solved.shape[0]
     count = resolve_k(k, m)
     if not isinstance(k, str):
         positive = int(xp.count_nonzero(solved > 0))
         if positive < count:
             warn_of_no_gain(k, count, positive)
     if count == m:
-        return Selection(xp.arange(m, dtype=xp.int64, device=place.device), solved)
-    key = place.zeros(m)
+        return Selection(backend.arange(m), solved)
+    key = backend.zeros(m)
 
-    def fill(cut: tuple[int, int]) -> None:
-        key[cut[0] : cut[1]] = ranking_key(solved[cut[0] : cut[1]])
+    def fill(part: slice) -> None:
+        key[part] = ranking_key(solved[part])
 
-    for _ in run(fill, ranges(m, chunk_size(place)), place):
-        pass
+    (ctx or Context.of(backend)).map_columns(fill, m)
     support = top_k(key, count)
     return Selection(support, xp.take(solved, support))

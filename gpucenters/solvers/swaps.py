@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..arrays.ops import array_namespace, members, to_float, to_numpy, top_k
+from ..arrays.functions import array_namespace, index_mask, to_float, to_floats, top_k
 from ..arrays.typing import Array
 from .divergence import divergence, entropy_distance
 from .selection import ranking_key
 
-_EDGE = 128  # features on either side of the edge that are tried in swaps
-_ROUNDS = 200
-_EQUAL = 1e-13  # relative difference of values that is rounding
+_EDGE_FEATURES = 128  # features on either side of the edge that are tried in swaps
+_MOST_SWAPS = 200
+_SAME_VALUE = 1e-13  # relative difference of values that is rounding
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ class Primal:
 
     def over(self, other: Primal | None) -> Primal:
         """The one of larger value; of equal ones the lexicographically smaller support."""
-        if other is None or self.value > other.value + _EQUAL * abs(other.value):
+        if other is None or self.value > other.value + _SAME_VALUE * abs(other.value):
             return self
-        if other.value > self.value + _EQUAL * abs(self.value):
+        if other.value > self.value + _SAME_VALUE * abs(self.value):
             return other
         xp = array_namespace(self.support)
         differ = xp.nonzero(self.support != other.support)[0]
@@ -92,7 +92,7 @@ def best_support(f: Array, supports: list[Array], h: Array, bound: float) -> Pri
     assert best is not None
     for support in supports:
         best = _between(f, best, support).over(best)
-    if bound - best.value <= _EQUAL * bound or best.support.shape[0] == f.shape[1]:
+    if bound - best.value <= _SAME_VALUE * bound or best.support.shape[0] == f.shape[1]:
         return best
     return _swapped(f, best, h).over(best)
 
@@ -104,8 +104,8 @@ def _between(f: Array, one: Primal, other: Array) -> Primal:
     another.
     """
     xp = array_namespace(f)
-    member = members(one.support, f.shape[1])
-    wanted = members(other, f.shape[1])
+    member = index_mask(one.support, f.shape[1])
+    wanted = index_mask(other, f.shape[1])
     leave, enter = xp.nonzero(member & ~wanted)[0], xp.nonzero(wanted & ~member)[0]
     if leave.shape[0] == 0:
         return one
@@ -116,7 +116,7 @@ def _between(f: Array, one: Primal, other: Array) -> Primal:
     rest = xp.sum(both, axis=1)[:, None] + _sums_after(f_leave)
     change = steps - _drop(rest + xp.cumulative_sum(f_enter, axis=1), one.p)
     count = int(xp.argmax(ranking_key(change - xp.min(change)))) + 1
-    kept = xp.nonzero(member & ~members(leave[:count], f.shape[1]))[0]
+    kept = xp.nonzero(member & ~index_mask(leave[:count], f.shape[1]))[0]
     return primal(f, xp.sort(xp.concat([kept, enter[:count]])))
 
 
@@ -146,17 +146,17 @@ def _drop(mass: Array, p: list[float]) -> Array:
 def _swapped(f: Array, at: Primal, h: Array) -> Primal:
     """The support after swaps of one feature inside the edge for one outside, while they help."""
     xp, k = array_namespace(f), f.shape[0]
-    member = members(at.support, f.shape[1])
+    member = index_mask(at.support, f.shape[1])
     inside, outside = xp.nonzero(member)[0], xp.nonzero(~member)[0]
     key = ranking_key(h)
-    weak = top_k(-xp.take(key, inside), min(_EDGE, int(inside.shape[0])))
-    strong = top_k(xp.take(key, outside), min(_EDGE, int(outside.shape[0])))
+    weak = top_k(-xp.take(key, inside), min(_EDGE_FEATURES, int(inside.shape[0])))
+    strong = top_k(xp.take(key, outside), min(_EDGE_FEATURES, int(outside.shape[0])))
     # Swaps are told by the few features at the edge and the mass of the rest.
     edge = xp.sort(xp.concat([xp.take(inside, weak), xp.take(outside, strong)]))
     f_edge, chosen, mass = xp.take(f, edge, axis=1), xp.take(member, edge), at.mass
-    rest = xp.nonzero(member & ~members(edge, f.shape[1]))[0]
+    rest = xp.nonzero(member & ~index_mask(edge, f.shape[1]))[0]
     fixed = xp.sum(xp.take(f, rest, axis=1), axis=1)[:, None]
-    for _ in range(_ROUNDS):
+    for _ in range(_MOST_SWAPS):
         p = _shares(mass)
         h = divergence(f_edge, p)
         # (Of pairs that are alike, the first: the last feature leaves, and the first enters.)
@@ -167,7 +167,7 @@ def _swapped(f: Array, at: Primal, h: Array) -> Primal:
         steps = xp.take(h, enter)[None, :] - xp.take(h, leave)[:, None]
         change = xp.reshape(steps, (-1,)) - _drop(masses, p)
         best = int(xp.argmax(ranking_key(change - xp.min(change))))
-        if to_float(change[best]) <= _EQUAL * at.value:
+        if to_float(change[best]) <= _SAME_VALUE * at.value:
             break
         width = int(enter.shape[0])
         chosen[int(leave[best // width])], chosen[int(enter[best % width])] = False, True
@@ -176,5 +176,5 @@ def _swapped(f: Array, at: Primal, h: Array) -> Primal:
 
 
 def _shares(mass: Array) -> list[float]:
-    b = [float(x) for x in to_numpy(mass)]
+    b = to_floats(mass)
     return [x / sum(b) for x in b]

@@ -1,0 +1,110 @@
+"""Backends: an array library together with one of its devices, and the move between backends."""
+
+from __future__ import annotations
+
+import importlib
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import array_api_compat
+import array_api_compat.numpy as numpy_namespace
+import numpy as np
+
+from . import cuda
+from .namespace import (
+    array_namespace,
+    cupy_namespace,
+    is_cuda_sparse,
+    is_cupy,
+    is_numpy,
+    is_numpy_or_cupy,
+    to_numpy,
+)
+from .typing import Array, Device, Namespace
+
+
+@dataclass(frozen=True)
+class Backend:
+    """Where arrays live: a namespace of the array API and one of its devices."""
+
+    xp: Namespace
+    device: Device
+
+    def __hash__(self) -> int:
+        return hash((self.xp.__name__, str(self.device)))
+
+    def __str__(self) -> str:
+        name = self.xp.__name__.removeprefix("array_api_compat.")
+        return name if is_numpy(self.xp) else f"{name} on {self.device}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A module cannot be pickled, so the pickle holds its name.
+        index = self.device.id if is_cupy(self.xp) else self.device
+        return _restore_backend, (self.xp.__name__, index)
+
+    @property
+    def is_numpy_or_cupy(self) -> bool:
+        """Whether the code that NumPy and CuPy share runs here, sparse matrices included."""
+        return is_numpy_or_cupy(self.xp)
+
+    @property
+    def sync_is_expensive(self) -> bool:
+        """Whether reading a number on the host waits for all work queued on the device."""
+        return is_cupy(self.xp)
+
+    def current(self) -> AbstractContextManager[Any]:
+        """A context in which kernels run on this device.
+
+        On the host it silences floating-point warnings: NaN and overflow are found in the results,
+        and become errors that name the feature.
+        """
+        if is_cupy(self.xp):
+            return cuda.current(self.device)
+        return np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore")
+
+    def move(self, x: Array) -> Array:
+        """``x`` on this backend: itself if it is here already, else a copy."""
+        if backend_of(x) == self:
+            return x
+        if is_cupy(self.xp) and is_cupy(array_namespace(x)):
+            return array_api_compat.to_device(x, self.device)
+        if is_numpy(self.xp):
+            return to_numpy(x)
+        return self.asarray(to_numpy(x))
+
+    def zeros(self, shape: int | tuple[int, ...], dtype: Any = None) -> Array:
+        """Zeros, float64 by default."""
+        xp = self.xp
+        return xp.zeros(shape, dtype=xp.float64 if dtype is None else dtype, device=self.device)
+
+    def asarray(self, values: Any, dtype: Any = None) -> Array:
+        """Host values (numbers, lists, NumPy arrays) as an array on this backend."""
+        if dtype is None and isinstance(values, np.ndarray) and not self.is_numpy_or_cupy:
+            # Other libraries may read the values one by one and lose their type.
+            dtype = getattr(self.xp, values.dtype.name, None)
+        return self.xp.asarray(values, dtype=dtype, device=self.device)
+
+    def arange(self, size: int) -> Array:
+        """The integers 0..size-1, int64."""
+        return self.xp.arange(size, dtype=self.xp.int64, device=self.device)
+
+
+def _restore_backend(name: str, device: Any) -> Backend:
+    if name == numpy_namespace.__name__:
+        return HOST
+    if name == "array_api_compat.cupy":
+        return Backend(cupy_namespace(), cuda.get_device(device))
+    return Backend(importlib.import_module(name), device)
+
+
+#: NumPy on the host.
+HOST = Backend(numpy_namespace, "cpu")
+
+
+def backend_of(x: Any) -> Backend:
+    """The backend of ``x``; NumPy's for host data of no array library."""
+    xp = array_namespace(x)
+    if is_numpy(xp):
+        return HOST
+    return Backend(xp, array_api_compat.device(x.data if is_cuda_sparse(x) else x))

@@ -1,0 +1,69 @@
+"""Functions of arrays of any library, for the layers above: one name for each operation.
+
+Where the numpy-and-cupy family has a faster body than the portable one, the library of the
+argument decides which runs.
+"""
+
+from __future__ import annotations
+
+from . import numpy_cupy, portable
+from .backend import backend_of
+from .namespace import array_namespace, is_numpy_or_cupy, to_numpy
+from .typing import Array
+
+__all__ = [
+    "array_namespace",
+    "backend_of",
+    "clip_negative",
+    "index_mask",
+    "to_float",
+    "to_floats",
+    "to_host",
+    "top_k",
+]
+
+
+def to_float(x: Array) -> float:
+    """A number from an array of no dimension. On a device this waits for it."""
+    return float(x)
+
+
+def to_floats(x: Array) -> list[float]:
+    """The numbers of a small array of one dimension, in one read: on a device each read waits."""
+    return to_numpy(x).tolist()
+
+
+def to_host(x: Array) -> Array:
+    """``x`` (an array of any library, or host values) on the host.
+
+    For small problems, whose steps would each wait for a device.
+    """
+    return to_numpy(x)
+
+
+def top_k(key: Array, k: int) -> Array:
+    """Indices of the k largest of ``key`` (no NaN), ascending; ties go to the lower index.
+
+    Parameters
+    ----------
+    key : array of shape (m,)
+    k : int, at most m
+
+    Returns
+    -------
+    array of int64 of shape (k,)
+    """
+    xp = array_namespace(key)
+    return (numpy_cupy if is_numpy_or_cupy(xp) else portable).top_k(key, k, xp)
+
+
+def index_mask(index: Array, size: int) -> Array:
+    """A mask of shape (size,): True at ``index``, which holds different numbers 0..size-1."""
+    xp = array_namespace(index)
+    return (numpy_cupy if is_numpy_or_cupy(xp) else portable).index_mask(index, size, xp)
+
+
+def clip_negative(x: Array) -> Array:
+    """``x`` with zero for negative values; NaN stays (``clip`` synchronises on CUDA)."""
+    xp = array_namespace(x)
+    return xp.where(x < 0, xp.zeros_like(x), x)

@@ -1,0 +1,102 @@
+"""Products of matrices and eigenvectors whose bits do not depend on the number of threads.
+
+On the host BLAS cuts its work by the number of its threads, and the last bits go with the cut. So
+it is held to one thread while a model is fitted, and `gram` runs fixed tiles on threads of ours.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+from .backend import Backend
+from .grid import ranges
+from .namespace import is_numpy
+from .threads import run
+from .typing import Array
+
+_TILE = 256  # columns of one tile: enough for BLAS to reach its peak
+
+_lock = threading.Lock()
+_holders = 0
+_limit: Any = None
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+@contextmanager
+def one_blas_thread(backend: Backend) -> Iterator[None]:
+    """Hold the host's BLAS to one thread; on another library's backends nothing is done.
+
+    The setting belongs to the process: of fits that run side by side the first one sets it, and the
+    last one gives it back.
+    """
+    global _holders, _limit
+    if not is_numpy(backend.xp):
+        yield
+        return
+    with _lock:
+        if _holders == 0:
+            _limit = _libraries().limit(limits=1, user_api="blas")
+        _holders += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _holders -= 1
+            if _holders == 0:
+                _limit.restore_original_limits()
+
+
+def add_gram(rows: Array, into: Array, backend: Backend) -> None:
+    """``into += rows.T @ rows``, in place.
+
+    Parameters
+    ----------
+    rows : array of shape (r, m), float64
+    into : array of shape (m, m), float64
+        Symmetric, and it stays so to the bit.
+    backend : Backend
+    """
+    xp, m = backend.xp, rows.shape[1]
+    cuts = [slice(*cut) for cut in ranges(m, _TILE if is_numpy(xp) else m)]
+
+    def add(tile: tuple[slice, slice]) -> None:
+        left, right = tile
+        part = xp.matrix_transpose(rows[:, left]) @ rows[:, right]
+        if left == right:
+            # (BLAS sees that the two sides are one; elsewhere the halves may differ in a bit.)
+            into[left, left] += part if is_numpy(xp) else (part + xp.matrix_transpose(part)) / 2
+        else:
+            into[left, right] += part
+            into[right, left] += xp.matrix_transpose(part)
+
+    tiles = [(a, b) for i, a in enumerate(cuts) for b in cuts[i:]]
+    for _ in run(add, tiles, backend):
+        pass
+
+
+def gram(rows: Array, backend: Backend) -> Array:
+    """``rows.T @ rows``: symmetric, of shape (m, m)."""
+    out = backend.zeros((rows.shape[1], rows.shape[1]))
+    add_gram(rows, out, backend)
+    return out
+
+
+def quadratic_forms(matrix: Array, vectors: Array, backend: Backend) -> Array:
+    """``v.T @ matrix @ v`` of each column v of ``vectors``: shape (m,)."""
+    xp, m = backend.xp, vectors.shape[1]
+
+    def forms(cut: tuple[int, int]) -> Array:
+        v = vectors[:, cut[0] : cut[1]]
+        return xp.sum(v * (matrix @ v), axis=0)
+
+    return xp.concat(list(run(forms, ranges(m, _TILE), backend)))

@@ -1,0 +1,244 @@
+"""Operations that the standard lacks, for NumPy and CuPy.
+
+Every name used on ``xp`` here exists in both, so the lines that run on CUDA are lines that the
+tests on the CPU have run. Where NumPy has a much faster way that CuPy lacks, it stands beside the
+common line.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import numpy as np
+
+from . import kernels, portable, sparsetools
+from .backend import HOST
+from .grid import ranges
+from .namespace import is_numpy
+from .threads import Scratch, run
+from .typing import Array, Namespace
+
+
+def scatter_add(target: Array, index: Array, values: Array, xp: Namespace) -> None:
+    """``target[index[j]] += values[j]``, with repeated indices summed, in place and in order.
+
+    Parameters
+    ----------
+    target : array of shape (m,), float64 or int64, contiguous
+    index : array of int32 or int64 of shape (n,)
+        Not checked: whoever made it knows that it lies in 0..m-1.
+    values : array of shape (n,), of the target's type
+    """
+    if is_numpy(xp) and sparsetools.AVAILABLE:
+        sparsetools.scatter_add(target, index, values)
+        return
+    xp.add.at(target, index, values)
+
+
+def top_k(key: Array, k: int, xp: Namespace) -> Array:
+    """Indices of the k largest keys, ascending; among equal keys the lower index is taken.
+
+    The k-th largest value by partition, all above it, then the first of those equal to it: a
+    partition alone leaves ties in any order.
+    """
+    m = key.shape[0]
+    if k >= m:
+        return xp.arange(m, dtype=xp.int64)
+    kth = None
+    if is_numpy(xp) and m >= _SAMPLED_FROM and k * _SAMPLE_STEP <= m:
+        bound = _bound(key, k)
+        above = _where(lambda part: part > bound, key)
+        if above.shape[0] >= k:
+            return above[top_k(key[above], k, xp)]
+        if np.count_nonzero(key >= bound) >= k:
+            kth = bound
+    kth = xp.partition(key, m - k)[m - k] if kth is None else kth
+    above = xp.nonzero(key > kth)[0]
+    equal = xp.nonzero(key == kth)[0][: k - above.shape[0]]
+    return xp.sort(xp.concat([above, equal]), stable=False)
+
+
+_SAMPLED_FROM = 2**20  # keys from which on a sample saves time
+_SAMPLE_STEP = 16  # one key in so many is in the sample
+
+
+def _bound(key: np.ndarray, k: int) -> np.floating:
+    """A value that most likely at least k keys, and few more, reach, estimated from a sample.
+
+    A partition of all keys reads them many times, on one thread, and is very slow where many keys
+    are equal.
+    """
+    sample = key[::_SAMPLE_STEP].copy()
+    share = k / _SAMPLE_STEP
+    rank = min(int(share + 4 * share**0.5) + 8, sample.shape[0])
+    return np.partition(sample, sample.shape[0] - rank)[sample.shape[0] - rank]
+
+
+def _where(holds: Callable[[np.ndarray], np.ndarray], key: np.ndarray) -> np.ndarray:
+    """The indices, ascending, of all keys for which ``holds`` is true; on all threads."""
+
+    def find(cut: tuple[int, int]) -> np.ndarray:
+        return np.flatnonzero(holds(key[cut[0] : cut[1]])) + cut[0]
+
+    return np.concatenate(list(run(find, ranges(key.shape[0], _SAMPLED_FROM), HOST)))
+
+
+def index_mask(index: Array, size: int, xp: Namespace) -> Array:
+    """A mask of shape (size,): True at ``index``."""
+    mask = xp.zeros(size, dtype=xp.bool)
+    mask[index] = True
+    return mask
+
+
+def repeat_per_row(
+    per_row: Array, offsets: Array, count: int, xp: Namespace, indices: Array | None = None
+) -> Array:
+    """Each row's value once for each entry of the row.
+
+    Parameters
+    ----------
+    per_row : array of shape (r,)
+    offsets : array of integers of shape (r + 1,)
+        Where the entries of the rows begin, from 0 to ``count``.
+    count : int
+        The number of entries.
+    xp : namespace
+    indices : array of shape (count,), of the type of ``offsets``, optional
+        The entries' columns, if there are any at hand.
+    """
+    if is_numpy(xp):
+        if not sparsetools.AVAILABLE:
+            return np.repeat(per_row, offsets[1:] - offsets[:-1])
+        if indices is None or indices.dtype != offsets.dtype:
+            indices = np.zeros(count, offsets.dtype)
+        out = np.empty(count, dtype=per_row.dtype)
+        sparsetools.repeat_per_row(per_row, offsets, indices, out)
+        return out
+    # CuPy's repeat would copy the counts to the host: mark where rows begin, and sum up.
+    marks = xp.zeros(count + 1, dtype=xp.int64)
+    xp.add.at(marks, offsets[1:-1], 1)
+    return xp.take(per_row, xp.cumsum(marks[:-1]))
+
+
+def sorted_lines(chunk: Array, rows: list[Array], xp: Namespace, scratch: Scratch) -> Array:
+    """Each column of a chunk as a line, the rows of each class sorted within it: (b, n).
+
+    CuPy sorts one-dimensional arrays of numbers by their digits, and others much slower by
+    comparison: so the lines are sorted as one array there (`_sort_flat`).
+    """
+    if not is_numpy(xp):
+        return _sort_flat(chunk, rows, xp)
+    table = scratch.empty((chunk.shape[1], sum(r.shape[0] for r in rows)), chunk.dtype)
+    start = 0
+    for r in rows:
+        part = table[:, start : start + r.shape[0]]
+        start += r.shape[0]
+        part[...] = xp.take(chunk, r, axis=0).T
+        part.sort(axis=1)
+    return table
+
+
+def _sort_flat(chunk: Array, rows: list[Array], xp: Namespace) -> Array:
+    """`sorted_lines` by sorts of one dimension.
+
+    float32: keys of list and value in one number, sorted once; 16 bytes of workspace an element,
+    and as much for the sort. float64: by value, and then, stable, by list; 40 bytes and the sorts'.
+    """
+    n, b = sum(r.shape[0] for r in rows), chunk.shape[1]
+    if chunk.dtype == xp.float32:
+        keys = xp.sort(_keys(chunk, rows, xp), stable=False)
+        return xp.reshape(kernels.unpack_values(keys[: n * b]), (b, n))
+    values, lists = _in_lists(chunk, rows, xp)
+    return xp.reshape(xp.take(values, _by_segment(values, lists, xp)), (b, n))
+
+
+def sorted_lines_of_rows(chunk: Array, rows: list[Array], xp: Namespace) -> tuple[Array, Array]:
+    """`sorted_lines`, and the row of the chunk that each value is from: two (b, n) arrays."""
+    if is_numpy(xp):
+        return portable.sorted_lines_of_rows(chunk, rows, xp)
+    n, b = sum(r.shape[0] for r in rows), chunk.shape[1]
+    if chunk.dtype == xp.float32:
+        keys = _keys(chunk, rows, xp)
+        order = xp.argsort(keys, stable=True)[: n * b]
+        values, origin = kernels.unpack_values(xp.take(keys, order)), order // b
+    else:
+        values, lists = _in_lists(chunk, rows, xp)
+        order = _by_segment(values, lists, xp)
+        values, origin = xp.take(values, order), xp.take(xp.concat(rows), order % n)
+    return xp.reshape(values, (b, n)), xp.reshape(origin, (b, n))
+
+
+def _keys(chunk: Array, rows: list[Array], xp: Namespace) -> Array:
+    """A number for each value of a float32 chunk, row by row, that sorts by list and value."""
+    codes = xp.full(chunk.shape[0], -1, dtype=xp.int32)
+    for c, r in enumerate(rows):
+        codes[r] = c
+    return kernels.pack_lists(chunk, codes, len(rows))
+
+
+def _in_lists(chunk: Array, rows: list[Array], xp: Namespace) -> tuple[Array, Array]:
+    """The values of some rows, column by column and class by class, and the list of each."""
+    values = xp.reshape(xp.take(chunk, xp.concat(rows), axis=0).T + 0.0, (-1,))
+    of_class = xp.concat([xp.full(r.shape[0], c, dtype=xp.int32) for c, r in enumerate(rows)])
+    kind = xp.int32 if chunk.shape[1] * len(rows) < 2**31 else xp.int64
+    column = xp.arange(chunk.shape[1], dtype=kind)[:, None]
+    return values, xp.reshape(column * len(rows) + of_class, (-1,))
+
+
+def _by_segment(values: Array, segment: Array, xp: Namespace) -> Array:
+    """The order that sorts by segment, and by value within each: by digits, twice."""
+    order = xp.argsort(values, stable=True)
+    return xp.take(order, xp.argsort(xp.take(segment, order), stable=True))
+
+
+def segment_sort(
+    values: Array, segment: Array, count: int, xp: Namespace, weights: Array | None = None
+) -> tuple[Array, Array | None]:
+    """Values sorted within their segments, the segments one after the other (and weights along).
+
+    Parameters
+    ----------
+    values : array of shape (n,), float32 or float64, without NaN and negative zero
+    segment : array of integers of shape (n,), from 0 to count - 1
+    count : int, below 2**31
+    xp : namespace
+    weights : array of shape (n,), optional
+    """
+    if is_numpy(xp) and count < 2**16 and values.shape[0] >= _LONG_SEGMENT * count:
+        return _sort_each_segment(values, segment, count, weights)
+    if values.dtype != xp.float32:
+        order = _by_segment(values, segment, xp)
+        return values[order], None if weights is None else weights[order]
+    # One sort of one number each: the segment above, and below it the bits of the value, turned so
+    # that they sort as the values do (negative numbers all over, others at the sign).
+    sign = xp.asarray(-(2**31), dtype=xp.int32)
+    bits = values.view(xp.int32)
+    bits = xp.where(bits < 0, ~bits, bits ^ sign).view(xp.uint32)
+    key = (segment.astype(xp.uint64) << xp.asarray(32, dtype=xp.uint64)) | bits.astype(xp.uint64)
+    if weights is not None:
+        order = xp.argsort(key)
+        return values[order], weights[order]
+    bits = xp.sort(key, stable=False).astype(xp.uint32).view(xp.int32)
+    return xp.where(bits < 0, bits ^ sign, ~bits).view(xp.float32), None
+
+
+_LONG_SEGMENT = 32  # entries from which on one sort call a segment costs less than a joint sort
+
+
+def _sort_each_segment(
+    values: np.ndarray, segment: np.ndarray, count: int, weights: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Each list sorted on its own: on a CPU many short sorts take less than one long one."""
+    order = np.argsort(segment.astype(np.uint16), kind="stable")  # a radix sort
+    values = values[order]
+    weights = None if weights is None else weights[order]
+    ends = np.cumsum(np.bincount(segment, minlength=count)).tolist()
+    for start, stop in itertools.pairwise([0, *ends]):
+        if weights is None:
+            values[start:stop].sort()
+        else:
+            order = np.argsort(values[start:stop])
+            values[start:stop] = values[start:stop][order]
+            weights[start:stop] = weights[start:stop][order]
+    return values, weights

@@ -1,0 +1,143 @@
+"""The protocol that dense and sparse blocks answer in full."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol, TypeVar
+
+from ..arrays.backend import Backend
+from ..arrays.context import Context
+from ..arrays.typing import Array
+from .chan import CentredSums
+from .readers import Reader
+from .samples import Samples
+from .scatter import ScatterSums
+from .sorted_columns import SortedColumns
+
+Result = TypeVar("Result")
+
+
+class Block(Protocol):
+    """X (n x m) as solvers and statistics see it: all loops over its values are in here.
+
+    Methods that add do so in place. Sums run over a fixed grid in a fixed order, so that on the
+    host their bits depend on the shape of X alone. On CUDA the sums of sparse data are atomic, and
+    only exact sums have fixed bits.
+    """
+
+    @property
+    def backend(self) -> Backend:
+        """Where the work is done."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, m)."""
+
+    @property
+    def has_implicit_zeros(self) -> bool:
+        """Whether values that are not stored are zero, so that raw sums are the cheap ones."""
+
+    @property
+    def reader(self) -> Reader | None:
+        """What the values are read as; None as they are."""
+
+    def read_as(self, reader: Reader) -> Block:
+        """The block with its values read by ``reader``."""
+
+    def check_finite(self, squares: bool, ctx: Context) -> None:
+        """Raise a ValueError that names the feature and row of the first bad value.
+
+        Bad is what is not finite, what the reader refuses and, if ``squares``, what is too large
+        to be squared.
+        """
+
+    def holds_integers(self, ctx: Context) -> bool:
+        """Whether all values are integers."""
+
+    def touched_columns(self) -> Array | None:
+        """The columns whose sums this block changes, ascending; None where they are not few."""
+
+    def add_sums(
+        self,
+        samples: Samples,
+        total: Array,
+        ctx: Context,
+        *,
+        square: Array | None = None,
+        sum_of_squares: Array | None = None,
+    ) -> None:
+        """Add weighted sums of x and x^2 of each class.
+
+        Parameters
+        ----------
+        samples : Samples
+        total : array of shape (K, m), float64
+            Sums of x.
+        ctx : Context
+            Its budget is what further accumulators may take.
+        square : array of shape (K, m), float64, optional
+            Sums of x^2.
+        sum_of_squares : array of shape (K,), float64, optional
+            Sums of x^2 over all features.
+        """
+
+    def add_centred(self, samples: Samples, into: CentredSums, ctx: Context) -> None:
+        """Add weights, sums, and sums of squares about the mean, of each class."""
+
+    def centred_moments(
+        self, samples: Samples, columns: Array, ctx: Context
+    ) -> tuple[Array, Array]:
+        """Sums, and sums of squares about the mean, of each class in some columns: two (K, d)."""
+
+    def add_scatter(self, samples: Samples, into: ScatterSums, ctx: Context) -> None:
+        """Add weights, sums and scatter matrices of each class."""
+
+    def loss_at_zero(self, samples: Samples, ctx: Context) -> Array:
+        """Sums of s |x| / W_c, (m,), of the columns that `map_sorted_columns` may leave out.
+
+        The l1 loss of centers at zero. What it holds for other columns has no meaning.
+        """
+
+    def map_sorted_columns(
+        self, task: Callable[[SortedColumns], Result], samples: Samples, ctx: Context
+    ) -> Iterator[tuple[Any, Result]]:
+        """(columns, ``task`` of these columns sorted within each class).
+
+        Columns are a slice or an array of numbers. Columns whose medians all are zero may be left
+        out. Ranges of columns are worked on side by side, in halves where memory runs out.
+        """
+
+    def product(self, columns: Array, shift: Array, coef: Array, ctx: Context) -> Array:
+        """``(X[:, columns] - shift) @ coef``: float64, (n, q).
+
+        Parameters
+        ----------
+        columns : array of shape (d,)
+            Ascending.
+        shift : array of shape (d,)
+        coef : array of shape (d, q)
+        ctx : Context
+        """
+
+    def feature_scores(
+        self,
+        columns: Array,
+        distance: Callable[..., Array],
+        params: tuple[Array, ...],
+        scale: Array | None,
+        ctx: Context,
+    ) -> Array:
+        """Minus the sum over the columns of ``distance(x, *params of class c) / scale``: (n, K).
+
+        For two classes (n, 1), the score of class 1 less that of class 0: the distances are
+        subtracted feature by feature, before they are summed.
+
+        Parameters
+        ----------
+        columns : array of shape (d,)
+            Ascending.
+        distance : callable, elementwise
+        params : tuple of arrays of shape (K, d)
+        scale : array of shape (d,), or None
+        ctx : Context
+        """

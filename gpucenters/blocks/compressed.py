@@ -1,0 +1,239 @@
+"""The three arrays of a CSR or CSC matrix, and the runs of stored entries they are read in.
+
+*Major* is the axis that is compressed (rows of CSR, columns of CSC), *minor* the other one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse
+
+from ..arrays import numpy_cupy, sparsetools
+from ..arrays.backend import Backend, backend_of
+from ..arrays.context import Context
+from ..arrays.grid import entry_ranges, row_ranges
+from ..arrays.namespace import is_cupy, is_numpy, to_numpy
+from ..arrays.typing import Array, Namespace
+from ..arrays.uploads import Upload, sendable
+from .readers import Reader
+
+INT32 = 2**31
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Consecutive stored entries of a compressed matrix.
+
+    Attributes
+    ----------
+    backend : Backend
+    minor : array of integers of shape (e,)
+        Their columns (CSR) or rows (CSC).
+    values : array of shape (e,)
+        In the type they are stored in.
+    offsets : array of integers of shape (r + 1,)
+        Where the entries of each of the rows (columns) begin, from 0 to e.
+    first, last : int
+        The rows (columns) that they lie in.
+    by_row : bool
+        Whether the matrix is CSR.
+    """
+
+    backend: Backend
+    minor: Array
+    values: Array
+    offsets: Array
+    first: int
+    last: int
+    by_row: bool
+
+    def of_row(self, per_row: Array) -> Array:
+        """The value of each entry's row, from an array over all rows."""
+        return self._of_major(per_row) if self.by_row else self._of_minor(per_row)
+
+    def of_column(self, per_column: Array) -> Array:
+        """The value of each entry's column, from an array over all columns."""
+        return self._of_minor(per_column) if self.by_row else self._of_major(per_column)
+
+    def rows(self) -> Array:
+        """The row number of each entry."""
+        return self._major() if self.by_row else self.minor
+
+    def columns(self) -> Array:
+        """The column number of each entry."""
+        return self.minor if self.by_row else self._major()
+
+    def _of_minor(self, per_minor: Array) -> Array:
+        return self.backend.xp.take(per_minor, self.minor)
+
+    def _of_major(self, per_major: Array) -> Array:
+        return self._repeat(per_major[self.first : self.last])
+
+    def _major(self) -> Array:
+        xp = self.backend.xp
+        return self._repeat(xp.arange(self.first, self.last, dtype=self.minor.dtype))
+
+    def _repeat(self, per_row: Array) -> Array:
+        xp, count = self.backend.xp, self.minor.shape[0]
+        return numpy_cupy.repeat_per_row(per_row, self.offsets, count, xp, self.minor)
+
+
+@dataclass(frozen=True)
+class Compressed:
+    """A compressed sparse n x m matrix, worked on at ``backend``.
+
+    Attributes
+    ----------
+    data, indices, indptr : arrays of one dimension, on any backend
+        As SciPy has them; never changed. Sorted within each row (or column), no duplicates.
+    shape : tuple of int
+        (n, m).
+    by_row : bool
+        True for CSR, False for CSC.
+    backend : Backend
+        Where the work is done.
+    reader : Reader or None
+        What the entries are read as; it must leave 0 as it is.
+    """
+
+    data: Array
+    indices: Array
+    indptr: Array
+    shape: tuple[int, int]
+    by_row: bool
+    backend: Backend
+    reader: Reader | None = None
+
+    @cached_property
+    def host_indptr(self) -> np.ndarray:
+        """The indptr as NumPy."""
+        return to_numpy(self.indptr)
+
+    @property
+    def nnz(self) -> int:
+        """How many entries are stored."""
+        return int(self.data.shape[0])
+
+    @property
+    def resident(self) -> bool:
+        """Whether the matrix is on ``backend`` already."""
+        return backend_of(self.data) == self.backend
+
+    @property
+    def on_host(self) -> bool:
+        """Whether SciPy's compiled loops can be used: CSR in NumPy arrays."""
+        here = is_numpy(self.backend.xp) and isinstance(self.data, np.ndarray)
+        return here and self.by_row and sparsetools.AVAILABLE
+
+    def chunk_size(self, ctx: Context) -> int:
+        """Entries in one run."""
+        return ctx.chunk_size(uploaded=not self.resident)
+
+    def entries(self, ctx: Context, start: int = 0, stop: int | None = None) -> Iterator[Entries]:
+        """The stored entries start..stop in the stored order, in runs of one chunk.
+
+        Runs of a host matrix that are sent to a device are valid until the next but one.
+        """
+        stop = self.nnz if stop is None else stop
+        size = self.chunk_size(ctx)
+        if self.resident and start == 0 and stop == self.nnz <= size:
+            yield self.all_entries()
+            return
+        for cut in entry_ranges(self.host_indptr, start, stop, size):
+            yield self._run(*cut)
+
+    def all_entries(self) -> Entries:
+        """All entries of a resident matrix in one run."""
+        major = self.shape[0 if self.by_row else 1]
+        values = self.data if self.reader is None else self.reader(self.data)
+        return Entries(self.backend, self.indices, values, self.indptr, 0, major, self.by_row)
+
+    def major_entries(
+        self, ctx: Context, first: int = 0, last: int | None = None
+    ) -> Iterator[Entries]:
+        """The entries of rows (columns) first..last in runs of whole rows (columns)."""
+        size = self.chunk_size(ctx)
+        if self.resident and last is None and first == 0 and self.nnz <= size:
+            yield self.all_entries()
+            return
+        indptr = self.host_indptr[first:] if last is None else self.host_indptr[first : last + 1]
+        for a, b in row_ranges(indptr, size):
+            yield self._run(int(indptr[a]), int(indptr[b]), first + a, first + b)
+
+    def _run(self, left: int, right: int, first: int, last: int) -> Entries:
+        minor, values = self.indices[left:right], self.data[left:right]
+        with backend_of(self.data).current():
+            offsets = self.indptr[first : last + 1] - self.host_indptr.dtype.type(left)
+            # A row that is cut begins before the run or ends behind it.
+            offsets[0], offsets[-1] = 0, right - left
+        if self._upload is not None:
+            minor, values, offsets = self._upload.send(minor, sendable(values), offsets)
+        elif not self.resident:
+            minor, values, offsets = (self.backend.move(part) for part in (minor, values, offsets))
+        values = values if self.reader is None else self.reader(values)
+        return Entries(self.backend, minor, values, offsets, first, last, self.by_row)
+
+    @cached_property
+    def _upload(self) -> Upload | None:
+        here = isinstance(self.data, np.ndarray)
+        return Upload(uneven=True) if here and is_cupy(self.backend.xp) else None
+
+    def position_table(self, columns: Array) -> Array:
+        """The position of each column among ``columns``, -1 for others: shape (m,)."""
+        xp = self.backend.xp
+        kind = xp.int32 if max(self.shape) < INT32 else xp.int64
+        table = xp.full(self.shape[1], -1, dtype=kind)
+        table[columns] = xp.arange(int(columns.shape[0]), dtype=kind)
+        return table
+
+    def select(self, columns: Array, ctx: Context, *, by_row: bool) -> Compressed:
+        """Some columns (ascending, no duplicates) on ``backend``, in the given layout."""
+        xp, backend = self.backend.xp, self.backend
+        position = self.position_table(columns)
+        kind = position.dtype
+        wanted = position >= 0  # a smaller table for the lookup of all entries
+
+        def pick(entries: Entries) -> tuple[Array, Array, Array]:
+            keep = xp.nonzero(entries.of_column(wanted))[0]
+            rows, cols, values = (
+                xp.take(part, keep) for part in (entries.rows(), entries.columns(), entries.values)
+            )
+            return xp.astype(rows, kind), xp.take(position, cols), _storable(values, xp)
+
+        parts = list(ctx.map(pick, self.entries(ctx)))
+        empty = backend.zeros(0, kind)
+        parts = parts or [(empty, empty, backend.zeros(0))]
+        rows, cols, values = (xp.concat([p[i] for p in parts]) for i in range(3))
+        shape = (self.shape[0], int(columns.shape[0]))
+        if is_numpy(xp):
+            matrix = scipy.sparse.coo_matrix((values, (rows, cols)), shape=shape)
+            matrix = matrix.tocsr() if by_row else matrix.tocsc()
+            return Compressed(matrix.data, matrix.indices, matrix.indptr, shape, by_row, backend)
+        # cupyx would sort pairs by comparison; a sort of one number is a radix sort.
+        kind = kind if values.shape[0] < INT32 else xp.int64
+        major, minor = (xp.astype(p, kind) for p in ((rows, cols) if by_row else (cols, rows)))
+        if by_row != self.by_row:
+            order = xp.argsort(major, stable=True)
+            major, minor, values = (xp.take(part, order) for part in (major, minor, values))
+        bounds = xp.arange(shape[0 if by_row else 1] + 1, dtype=kind)
+        indptr = xp.astype(xp.searchsorted(major, bounds), kind)
+        return Compressed(values, minor, indptr, shape, by_row, backend)
+
+    def columns(self, start: int, stop: int) -> tuple[Array, Array, Array]:
+        """(rows, values, offsets) of the columns start..stop of a CSC matrix."""
+        left, right = int(self.host_indptr[start]), int(self.host_indptr[stop])
+        offsets = (
+            self.backend.xp.astype(self.indptr[start : stop + 1], self.backend.xp.int64) - left
+        )
+        return self.indices[left:right], self.data[left:right], offsets
+
+
+def _storable(values: Array, xp: Namespace) -> Array:
+    """Values in a type that both sparse modules take: float32 where exact, else float64."""
+    if values.dtype in (xp.float32, xp.float64):
+        return values
+    return xp.astype(values, xp.float64)

@@ -1,0 +1,29 @@
+"""Where the sum of squares about the mean cannot be formed from raw sums."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from ..arrays.typing import Array
+
+#: The share of a mean square that is the square of the mean, from which on raw sums lose too many
+#: digits: W q - t^2 is then less than a tenth of W q.
+LARGEST_SHARE = 0.9
+
+Number = TypeVar("Number", float, Array)
+
+
+def is_ill_conditioned(total: Number, square: Number, weight: Number) -> Number:
+    """Whether sums of x and x^2 cancel when the sum of squares about the mean is formed.
+
+    Parameters
+    ----------
+    total, square, weight : floats or arrays
+        t, q and W: the weighted sums of x and x^2, and of the weights.
+
+    Notes
+    -----
+    The union of two sets of samples has no ill-conditioned column that neither of them has, since
+    ``(t1 + t2)^2 / (W1 + W2) <= t1^2 / W1 + t2^2 / W2``.
+    """
+    return total * total > LARGEST_SHARE * weight * square

@@ -1,0 +1,291 @@
+"""Blocks of dense data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from ..arrays.backend import Backend, backend_of
+from ..arrays.context import Context
+from ..arrays.grid import dense_grid, full_width_ranges, ranges
+from ..arrays.namespace import array_namespace, is_cupy
+from ..arrays.threads import Scratch
+from ..arrays.typing import Array
+from ..arrays.uploads import Upload, sendable
+from . import dense_scatter, dense_sums, errors
+from .chan import CentredSums
+from .objects import as_float64
+from .readers import Reader, refuse
+from .row_chunk import RowChunk
+from .samples import Samples
+from .scatter import ScatterSums
+from .sorted_columns import SortedColumns, SortingPlan, column_too_large, sort_columns
+
+_LEAST_SORT_COLUMNS = 64  # with fewer columns in a range the steps of the search are too small
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class DenseBlock:
+    """A `Block` of dense data, an n x m array that is read chunk by chunk.
+
+    Attributes
+    ----------
+    array : array of shape (n, m), on any backend, of any real type
+        Never changed, never copied whole; chunks are widened and moved on their own.
+    backend : Backend
+        Where the work is done.
+    reader : Reader or None
+        What the values are read as.
+    """
+
+    array: Array
+    backend: Backend
+    reader: Reader | None = None
+    has_implicit_zeros: ClassVar[bool] = False
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, m)."""
+        return self.array.shape
+
+    def read_as(self, reader: Reader) -> DenseBlock:
+        """The block with its values read by ``reader``."""
+        return replace(self, reader=reader)
+
+    # --- reading -------------------------------------------------------------------------------
+
+    def chunk(self, rows: tuple[int, int], columns: tuple[int, int]) -> Array:
+        """A rectangle of the array on ``backend``, in its own type if that is a floating one."""
+        part = self.array[rows[0] : rows[1], columns[0] : columns[1]]
+        return self._widen(part, rows[0], range(*columns))
+
+    def _widen(self, part: Array, row: int, columns: Any) -> Array:
+        if part.dtype == object:
+            part = as_float64(part, row, columns)
+        if self._upload is not None:
+            part = self._upload.send(sendable(part))[0]
+        with backend_of(part).current():
+            xp = array_namespace(part)
+            if not xp.isdtype(part.dtype, (xp.float32, xp.float64)):
+                part = xp.astype(part, xp.float64)
+        part = self.backend.move(part)
+        return part if self.reader is None else self.reader(part)
+
+    @cached_property
+    def _upload(self) -> Upload | None:
+        here = isinstance(self.array, np.ndarray)
+        return Upload() if here and is_cupy(self.backend.xp) else None
+
+    def _chunk_size(self, ctx: Context) -> int:
+        return ctx.chunk_size(uploaded=self._upload is not None)
+
+    def _row_chunks(self, samples: Samples, ctx: Context) -> Iterator[RowChunk]:
+        """The fixed grid of chunks, a strip of rows at a time, with progress."""
+        n, m = self.shape
+        rows, width = dense_grid(n, m, self._chunk_size(ctx))
+        columns = [slice(*cut) for cut in ranges(m, width)]
+        strips = ranges(n, rows)
+        for cut in ctx.progress(strips, -(-n // rows), "rows added"):
+            yield self._row_chunk(samples, cut, columns)
+
+    def full_rows(self, samples: Samples, ctx: Context) -> Iterator[RowChunk]:
+        """Strips of rows, each one chunk in its full width."""
+        n, m = self.shape
+        for cut in full_width_ranges(n, m, self.backend, ctx.chunk):
+            yield self._row_chunk(samples, cut, [slice(0, m)])
+
+    def _row_chunk(self, samples: Samples, rows: tuple[int, int], columns: list[slice]) -> RowChunk:
+        parts = []
+        for c, members in samples.by_class(*rows):
+            s, weight = None, float(len(members))
+            if samples.weights is not None:
+                w = samples.weights[rows[0] : rows[1]][members]
+                s, weight = self.backend.asarray(w)[:, None], float(w.sum())
+            parts.append((c, self.backend.asarray(members), s, weight))
+
+        def read(start: int, stop: int) -> Array:
+            return self.chunk(rows, (start, stop))
+
+        return RowChunk(self.backend, read, columns, parts)
+
+    # --- sums ----------------------------------------------------------------------------------
+
+    def add_sums(
+        self,
+        samples: Samples,
+        total: Array,
+        ctx: Context,
+        *,
+        square: Array | None = None,
+        sum_of_squares: Array | None = None,
+    ) -> None:
+        """Add sums of each class and feature, in place: see `Block`."""
+        chunks = self._row_chunks(samples, ctx)
+        dense_sums.add_sums(chunks, total, square, sum_of_squares, ctx)
+
+    def add_centred(self, samples: Samples, into: CentredSums, ctx: Context) -> None:
+        """Add sums and centred squares of each class, in place: see `Block`."""
+        dense_sums.add_centred(self._row_chunks(samples, ctx), into, ctx)
+
+    def centred_moments(
+        self, samples: Samples, columns: Array, ctx: Context
+    ) -> tuple[Array, Array]:
+        """Sums and centred squares of each class in some columns: see `Block`."""
+        k, d = samples.n_classes, int(columns.shape[0])
+        here = backend_of(self.array)
+        part = array_namespace(self.array).take(self.array, here.move(columns), axis=1)
+        found = CentredSums([0.0] * k, self.backend.zeros((k, d)), self.backend.zeros((k, d)))
+        replace(self, array=part).add_centred(samples, found, ctx)
+        return found.total, found.centred
+
+    def add_scatter(self, samples: Samples, into: ScatterSums, ctx: Context) -> None:
+        """Add the scatter matrix of each class, in place: see `Block`."""
+        strips = len(full_width_ranges(*self.shape, self.backend, ctx.chunk))
+        chunks = ctx.progress(self.full_rows(samples, ctx), strips, "rows added")
+        dense_scatter.add_rows(chunks, into, ctx)
+
+    def touched_columns(self) -> Array | None:
+        """None: all columns are."""
+        return None
+
+    # --- sorted columns ------------------------------------------------------------------------
+
+    def loss_at_zero(self, samples: Samples, ctx: Context) -> Array:
+        """Zeros, (m,): every column is sorted, and gets its loss from there."""
+        return self.backend.zeros(self.shape[1])
+
+    def map_sorted_columns(
+        self, task: Callable[[SortedColumns], Result], samples: Samples, ctx: Context
+    ) -> Iterator[tuple[Any, Result]]:
+        """``task`` of all columns, sorted: see `Block`.
+
+        Rows of weight zero are left out: they never count, not as the next value either. A memory
+        map in C order is read a strip of columns at a time, as wide as the budget allows.
+        """
+        n, m = self.shape
+        ctx = ctx.shared_by_threads(n * m)
+        if not (_is_memory_map(self.array) and self.array.flags.c_contiguous and m > 1):
+            yield from self._sorting_plan(samples, ctx, 0).map(task, ctx)
+            return
+        width = max(1, min(m, ctx.budget // (2 * n * self.array.itemsize)))
+        passes = -(-m // width)
+        half = replace(ctx, budget=max(1, ctx.budget // 2))
+        for start, stop in ctx.progress(ranges(m, width), passes, f"{passes} passes over X"):
+            strip = replace(self, array=np.array(self.array[:, start:stop]))
+            yield from strip._sorting_plan(samples, half, start).map(task, half)
+
+    def _sorting_plan(self, samples: Samples, ctx: Context, first: int) -> SortingPlan:
+        n, m = self.shape
+        rows = samples.positive_by_class()
+        weights, given = None, samples.weights
+        if given is not None and not all(bool((given[r] == 1).all()) for r in rows):
+            weights = samples.device_weights
+        index, scratch = [self.backend.asarray(r) for r in rows], Scratch()
+        left_out = None
+        if given is not None and not np.all(given > 0):
+            left_out = self.backend.asarray(np.flatnonzero(given == 0))
+
+        def sort(start: int, stop: int) -> tuple[slice, SortedColumns]:
+            chunk = self.chunk((0, n), (start, stop))
+            if left_out is not None:  # a sample that is left out must still hold numbers
+                xp = self.backend.xp
+                if not bool(xp.all(xp.isfinite(xp.take(chunk, left_out, axis=0)))):
+                    self.check_finite(False, ctx)
+            lists = sort_columns(chunk, index, weights, samples, ctx, scratch)
+            return slice(first + start, first + stop), lists
+
+        # A sort, its input, and the temporaries of the search.
+        most = ctx.budget // (48 * n)
+        width = max(1, min(m, most, _LEAST_SORT_COLUMNS + 4 * self._chunk_size(ctx) // n))
+        return SortingPlan(list(ranges(m, width)), sort, column_too_large(n))
+
+    # --- products and scores -------------------------------------------------------------------
+
+    def product(self, columns: Array, shift: Array, coef: Array, ctx: Context) -> Array:
+        """``(X[:, columns] - shift) @ coef``: see `Block`."""
+        return self._map_rows(columns, coef.shape[1], lambda x: (x - shift) @ coef, ctx)
+
+    def feature_scores(
+        self,
+        columns: Array,
+        distance: Callable[..., Array],
+        params: tuple[Array, ...],
+        scale: Array | None,
+        ctx: Context,
+    ) -> Array:
+        """Minus the sums of distances over the columns: see `Block`."""
+        xp, k = self.backend.xp, params[0].shape[0]
+
+        def scores(x: Array) -> Array:
+            found = [distance(x, *(p[c, :] for p in params)) for c in range(k)]
+            terms = [found[0] - found[1]] if k == 2 else [-d for d in found]
+            if scale is not None:
+                terms = [t / scale for t in terms]
+            return xp.stack([xp.sum(t, axis=1) for t in terms], axis=1)
+
+        return self._map_rows(columns, 1 if k == 2 else k, scores, ctx)
+
+    def _map_rows(
+        self, columns: Array, q: int, task: Callable[[Array], Array], ctx: Context
+    ) -> Array:
+        """``task`` of the columns (float64) of strips of rows, which gives q numbers a row."""
+        n, m = self.shape
+        xp = self.backend.xp
+        out = self.backend.zeros((n, q))
+        d = int(columns.shape[0])
+        rows = max(1, self._chunk_size(ctx) // d)  # by the shape alone: see `grid`
+        here = backend_of(self.array).move(columns) if d < m else range(m)
+
+        def fill(cut: tuple[int, int]) -> None:
+            part = self.array[cut[0] : cut[1], :]
+            if d < m:
+                with backend_of(part).current():
+                    part = array_namespace(part).take(part, here, axis=1)
+            x = xp.astype(self._widen(part, cut[0], here), xp.float64)
+            out[cut[0] : cut[1], :] = task(x)
+
+        for _ in ctx.map(fill, ranges(n, rows)):
+            pass
+        return out
+
+    # --- checks --------------------------------------------------------------------------------
+
+    def holds_integers(self, ctx: Context) -> bool:
+        """Whether all values are integers."""
+        n, m = self.shape
+        xp = self.backend.xp
+        rows, columns = dense_grid(n, m, self._chunk_size(ctx))
+        chunks = (self.chunk(r, c) for r in ranges(n, rows) for c in ranges(m, columns))
+        return all(bool(xp.all(chunk == xp.round(chunk))) for chunk in chunks)
+
+    def check_finite(self, squares: bool, ctx: Context) -> None:
+        """Raise for the first value that is not finite, or is refused: see `Block`."""
+        n, m = self.shape
+        plain = replace(self, reader=None)
+        rows, columns = dense_grid(n, m, self._chunk_size(ctx))
+        for start, stop in ranges(m, columns):
+            for top, bottom in ranges(n, rows):
+                chunk = plain.chunk((top, bottom), (start, stop))
+                bad = errors.first_bad(chunk, squares, self.backend.xp)
+                if bad is not None:
+                    errors.raise_bad_value(float(chunk[bad]), start + bad[1], top + bad[0])
+                if self.reader is None:
+                    continue
+                bad = errors.first_bad(self.reader(chunk), False, self.backend.xp)
+                if bad is not None:
+                    refuse(self.reader, chunk[bad], start + bad[1], top + bad[0])
+
+
+def _is_memory_map(array: Array) -> bool:
+    """Whether an array is a view of a file: of a slice only its base tells."""
+    while isinstance(array, np.ndarray):
+        if isinstance(array, np.memmap):
+            return True
+        array = array.base
+    return False

@@ -1,0 +1,89 @@
+"""Readers: what a model reads in place of each value of X, and the values it refuses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..arrays.namespace import array_namespace, is_numpy
+from ..arrays.typing import Array, Namespace
+
+
+@dataclass(frozen=True)
+class Reader:
+    """What values are read as. A value that is refused becomes NaN, which shows in any sum.
+
+    So values are checked in the pass that reads them anyway, and without waiting for a device: only
+    a sum that is not finite starts the search for the row (`why_not`).
+
+    Attributes
+    ----------
+    caller : str
+        The model or function that reads, for the errors.
+    """
+
+    caller: str = field(compare=False)
+
+    def __call__(self, x: Array) -> Array:
+        raise NotImplementedError
+
+    def why_not(self, value: float) -> str:
+        """Why a value is refused: a sentence without the position of the value and the stop."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class NotNegative(Reader):
+    """Values as they are; negative ones are refused."""
+
+    def __call__(self, x: Array) -> Array:
+        xp = array_namespace(x)
+        if xp.isdtype(x.dtype, ("unsigned integer", "bool")):
+            return x
+        # On the host a check costs less than a copy; on a device it would wait.
+        if is_numpy(xp) and not np.any(x < 0):
+            return x
+        return _nan_unless(x >= 0, x, xp)
+
+    def why_not(self, value: float) -> str:
+        return (
+            f"Negative values in data passed to {self.caller}, which takes counts or other "
+            f"amounts: {value!r}"
+        )
+
+
+@dataclass(frozen=True)
+class Binarized(Reader):
+    """1 above a threshold, else 0; with ``threshold=None`` values must be 0 or 1 already."""
+
+    threshold: float | None
+
+    def __call__(self, x: Array) -> Array:
+        xp = array_namespace(x)
+        if self.threshold is None:
+            return _nan_unless((x == 0) | (x == 1), x, xp)
+        above = x > self.threshold
+        if not xp.isdtype(x.dtype, "real floating"):
+            return above
+        # x - x is 0, or NaN where x is not finite.
+        return xp.astype(above, x.dtype) + (x - x)
+
+    def why_not(self, value: float) -> str:
+        return (
+            f"{self.caller}(binarize=None) takes values that are 0 or 1 already, but X holds "
+            f"{value!r}"
+        )
+
+
+def _nan_unless(good: Array, x: Array, xp: Namespace) -> Array:
+    """``x`` where it is good, else NaN."""
+    if not xp.isdtype(x.dtype, "real floating"):
+        x = xp.astype(x, xp.float64)
+    return xp.where(good, x, x + float("nan"))
+
+
+def refuse(reader: Reader, value: Any, feature: int, row: int) -> NoReturn:
+    """Raise the ValueError for one value that a model does not take."""
+    raise ValueError(f"{reader.why_not(float(value))} in feature {feature} (first in row {row}).")

@@ -1,0 +1,209 @@
+"""The samples of a block: class codes, weights, and the weight of each class."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..arrays.backend import Backend
+from ..arrays.namespace import to_numpy
+from ..arrays.typing import Array
+
+_LARGEST_WEIGHT = 1e100  # beyond it products of weights and values leave float64
+_EXACT_INTEGERS = 2.0**53  # integers below it are exact in float64
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Class codes and sample weights of the rows of X. Made by `make_samples`.
+
+    Attributes
+    ----------
+    backend : Backend
+        That of the block whose rows these are.
+    codes : ndarray of shape (n,), the smallest unsigned integer type
+        On the host.
+    weights : ndarray of shape (n,), float64, or None
+        On the host; None where every row counts once.
+    n_classes : int
+    """
+
+    backend: Backend
+    codes: np.ndarray
+    weights: np.ndarray | None
+    n_classes: int
+
+    @cached_property
+    def weight(self) -> list[float]:
+        """W_c, the weight of each class."""
+        if self.weights is None and self.n_classes <= 16:  # without a copy as wide integers
+            return [float(np.count_nonzero(self.codes == c)) for c in range(self.n_classes)]
+        sums = np.bincount(self.codes, weights=self.weights, minlength=self.n_classes)
+        return [float(w) for w in sums]
+
+    @cached_property
+    def count(self) -> list[int]:
+        """Rows of positive weight in each class."""
+        if self.weights is None:
+            return [int(w) for w in self.weight]
+        rows = self.codes[self.weights > 0]
+        return [int(c) for c in np.bincount(rows, minlength=self.n_classes)]
+
+    @cached_property
+    def has_integer_weights(self) -> bool:
+        """Whether all weights are integers with exact sums."""
+        w = self.weights
+        return w is None or bool(np.all(w == np.floor(w)) and np.sum(w) < _EXACT_INTEGERS)
+
+    @cached_property
+    def device_codes(self) -> Array:
+        """The codes on the backend of the block."""
+        return self.backend.asarray(self.codes)
+
+    @cached_property
+    def device_weights(self) -> Array | None:
+        """The weights on the backend of the block."""
+        return None if self.weights is None else self.backend.asarray(self.weights)
+
+    @cached_property
+    def share(self) -> np.ndarray:
+        """The weight of each sample divided by that of its class, on the host."""
+        share = 1.0 / np.asarray(self.weight)[self.codes]
+        return share if self.weights is None else share * self.weights
+
+    def by_class(self, start: int, stop: int) -> list[tuple[int, np.ndarray]]:
+        """(class, row numbers counted from ``start``) for each class among rows start..stop."""
+        codes = self.codes[start:stop]
+        order = np.argsort(codes, kind="stable")  # a radix sort: the codes are small
+        bounds = np.searchsorted(codes[order], np.arange(self.n_classes + 1))
+        present = np.flatnonzero(np.diff(bounds))
+        return [(int(c), order[bounds[c] : bounds[c + 1]]) for c in present]
+
+    def of_rows(self, start: int, stop: int) -> Samples:
+        """The samples start..stop alone."""
+        weights = None if self.weights is None else self.weights[start:stop]
+        return Samples(self.backend, self.codes[start:stop], weights, self.n_classes)
+
+    def positive_by_class(self) -> list[np.ndarray]:
+        """The rows of positive weight of each class, ascending."""
+        rows: list[np.ndarray] = [np.empty(0, dtype=np.intp)] * self.n_classes
+        for c, members in self.by_class(0, len(self.codes)):
+            rows[c] = members if self.weights is None else members[self.weights[members] > 0]
+        return rows
+
+    def with_equal_weights_as_one(self) -> Samples:
+        """These rows with weights 0 and 1, where all positive weights are equal."""
+        w = self.weights
+        if w is None:
+            return self
+        positive = w > 0
+        if not np.all(w[positive] == w[positive][:1]):
+            return self
+        ones = None if bool(np.all(positive)) else positive.astype(np.float64)
+        return Samples(self.backend, self.codes, ones, self.n_classes)
+
+
+def make_samples(
+    codes: Any,
+    n_samples: int,
+    backend: Backend,
+    *,
+    n_classes: int | None = None,
+    weights: Any = None,
+) -> Samples:
+    """Check class codes and sample weights.
+
+    Parameters
+    ----------
+    codes : array of integers of shape (n_samples,), of any library
+        Classes 0..K-1.
+    n_samples : int
+    backend : Backend
+        That of the block.
+    n_classes : int, optional
+        K; by default the largest code + 1.
+    weights : array of shape (n_samples,), of any library, optional
+        Non-negative and finite; 0 leaves the row out.
+
+    Raises
+    ------
+    ValueError
+        For lengths that differ, codes out of range, negative or non-finite weights.
+    """
+    codes = to_numpy(codes)
+    if codes.ndim != 1 or codes.shape[0] != n_samples:
+        raise ValueError(f"y has shape {codes.shape}, but X has {n_samples} samples.")
+    if codes.dtype.kind not in "iub":
+        raise TypeError(f"class codes must be integers 0..K-1, got an array of {codes.dtype}.")
+    largest = int(codes.max()) if codes.size else -1
+    k = largest + 1 if n_classes is None else operator.index(n_classes)
+    if k < 1:
+        raise ValueError(f"n_classes={n_classes!r} is not a number of classes.")
+    if codes.size and (int(codes.min()) < 0 or largest >= k):
+        bad = int(np.flatnonzero((codes < 0) | (codes >= k))[0])
+        raise ValueError(f"class code {codes[bad]} in row {bad} is not one of 0..{k - 1}.")
+    codes = codes.astype(np.min_scalar_type(max(k - 1, 0)), copy=False)
+    return Samples(backend, codes, check_weights(weights, n_samples), k)
+
+
+def check_weights(weights: Any, n_samples: int) -> np.ndarray | None:
+    """Sample weights as float64 on the host; None where all are 1. Raises for bad ones."""
+    if weights is None:
+        return None
+    if isinstance(weights, str | dict):
+        raise TypeError(f"sample_weight must be an array of numbers, got {weights!r}.")
+    weights = to_numpy(weights)
+    if weights.ndim == 0 and weights.dtype.kind in "iufb":
+        weights = np.full(n_samples, float(weights))
+    if weights.ndim != 1:
+        raise ValueError(f"Sample weights must be 1D array or scalar, got {weights.ndim}D array.")
+    if weights.shape[0] != n_samples:
+        raise ValueError(
+            f"sample_weight.shape == {weights.shape}, expected {(n_samples,)}: one per sample."
+        )
+    if weights.dtype.kind not in "iufbO":
+        raise TypeError(f"sample_weight must hold real numbers, got {weights.dtype}.")
+    try:
+        weights = weights.astype(np.float64)
+    except OverflowError as error:
+        raise ValueError("sample_weight holds a number that float64 cannot hold.") from error
+    bad = np.flatnonzero(~np.isfinite(weights))
+    if bad.size:
+        raise ValueError(
+            f"sample_weight contains NaN or infinity, first in row {bad[0]}: {weights[bad[0]]}."
+        )
+    bad = np.flatnonzero(weights < 0)
+    if bad.size:
+        raise ValueError(
+            f"Negative values in data passed to `sample_weight`, first in row {bad[0]}: "
+            f"{weights[bad[0]]}."
+        )
+    bad = np.flatnonzero(
+        (weights > 0) & ((weights < 1 / _LARGEST_WEIGHT) | (weights > _LARGEST_WEIGHT))
+    )
+    if bad.size:
+        raise ValueError(
+            f"sample_weight is {weights[bad[0]]} in row {bad[0]}: weights must be 0 or between "
+            f"{1 / _LARGEST_WEIGHT:g} and {_LARGEST_WEIGHT:g}. Divide them by their mean."
+        )
+    return None if bool(np.all(weights == 1.0)) else weights
+
+
+def check_every_class(samples: Samples, names: Any = None) -> None:
+    """Raise a ValueError that names a class left without weight."""
+    raise_without_weight(samples.count, names)
+
+
+def raise_without_weight(counts: list[int], names: Any = None) -> None:
+    """Raise a ValueError that names a class of which no sample of positive weight is counted."""
+    for c, count in enumerate(counts):
+        if count == 0:
+            name = c if names is None else names[c]
+            raise ValueError(
+                f"class {name} is left without weight: it has no sample, or all of its sample "
+                "weights are zero."
+            )

@@ -1,0 +1,350 @@
+"""Sorted columns: the values of each class in each column, ascending, with their weights.
+
+Medians are computed from this form, which dense and sparse data share. A column of one class is a
+list of *items*. In a dense block an item is a sample. In a sparse block all zeros of the column,
+stored or not, are one item with their joint weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from ..arrays import numpy_cupy, portable
+from ..arrays.backend import Backend
+from ..arrays.context import Context
+from ..arrays.grid import ranges
+from ..arrays.threads import Scratch
+from ..arrays.typing import Array
+from .samples import Samples
+
+_LONG_LIST = 256  # items from which on a search for the relevant ones saves time
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class SortedColumns:
+    """Items of K classes in b columns.
+
+    Attributes
+    ----------
+    backend : Backend
+    values : array of shape (N,)
+        All stored values; those of one class and column are contiguous and ascending.
+    start : array of int64 of shape (K, b)
+        Where they begin.
+    size : array of int64 of shape (K, b)
+        How many items there are, the zero item included.
+    depth : int
+        Bound on the steps of a bisection over the items of one list.
+    zero_at : array of int64 of shape (K, b) or None
+        Position of the zero item; not below ``size`` where there is none. None: no list has one.
+    zero_mass : array of shape (K, b) or None
+        Its weight, int64 where weights are counts.
+    weights, cumulative : array of shape (N,) or None
+        Weights of the stored values and their running sum within each list; None counts each once.
+    """
+
+    backend: Backend
+    values: Array
+    start: Array
+    size: Array
+    depth: int
+    zero_at: Array | None = None
+    zero_mass: Array | None = None
+    weights: Array | None = None
+    cumulative: Array | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(K, b)."""
+        return self.size.shape
+
+    def _stored(self, item: Array) -> Array:
+        """How many stored values come before ``item``: all items but the zero item are stored."""
+        if self.zero_at is None:
+            return item
+        xp = self.backend.xp
+        return item - xp.astype(item > self.zero_at, xp.int64)
+
+    def _take(self, array: Array, position: Array) -> Array:
+        xp = self.backend.xp
+        if array.shape[0] == 0:
+            return self.backend.zeros(position.shape, array.dtype)
+        zero = xp.zeros_like(position)
+        inside = xp.minimum(xp.maximum(position, zero), zero + (array.shape[0] - 1))
+        return xp.reshape(xp.take(array, xp.reshape(inside, (-1,))), position.shape)
+
+    @property
+    def most(self) -> int:
+        """Bound on the items of all lists of one column."""
+        return self.shape[0] << self.depth
+
+    @property
+    def plain(self) -> bool:
+        """Whether each item is one stored value of weight one."""
+        return self.zero_at is None and self.cumulative is None
+
+    def look_up(self, position: Array) -> Array:
+        """Stored values (float64) by their position; anything where that is outside."""
+        return self.backend.xp.astype(self._take(self.values, position), self.backend.xp.float64)
+
+    def value(self, item: Array) -> Array:
+        """The value of each item (float64); anything where ``item`` is outside its list."""
+        xp = self.backend.xp
+        stored = self.look_up(self.start + self._stored(item))
+        if self.zero_at is None:
+            return stored
+        return xp.where(item == self.zero_at, self.backend.asarray(0.0), stored)
+
+    def mass(self, item: Array) -> Array:
+        """The weight of all items before ``item``."""
+        xp = self.backend.xp
+        stored = self._stored(item)
+        if self.cumulative is None:
+            mass = stored
+        else:
+            before = self._take(self.cumulative, self.start + stored - 1)
+            mass = xp.where(stored > 0, before, self.backend.zeros((), before.dtype))
+        if self.zero_at is None:
+            return mass
+        passed = xp.astype(item > self.zero_at, mass.dtype)
+        return mass + passed * self.zero_mass
+
+    def first(self, predicate: Callable[[Array], Array], low: Array, high: Array) -> Array:
+        """The first item in low..high for which a monotone predicate holds, by bisection."""
+        xp = self.backend.xp
+        for _ in range(self.depth):
+            middle = (low + high) // 2
+            holds = predicate(middle)
+            open_ = low < high
+            high = xp.where(open_ & holds, middle, high)
+            low = xp.where(open_ & ~holds, middle + 1, low)
+        return low
+
+    def weighted_sums(
+        self, f: Callable[..., tuple[Array, ...]], *parameters: Array
+    ) -> tuple[Array, ...]:
+        """Sums over the items x of their weight times each part of ``f(x, *p)``.
+
+        Parameters
+        ----------
+        f : callable, elementwise
+            Its p are the list's own parameters.
+        *parameters : arrays of shape (K, b)
+
+        Returns
+        -------
+        tuple of arrays of shape (K, b), float64
+        """
+        raise NotImplementedError
+
+    def excess(self, center: Array, other: Array) -> Array:
+        """Sum of weight times (|x - other| - |x - center|) over the items, without cancellation.
+
+        Beyond the two points it is plus or minus their distance, so x may be clipped to the
+        interval between them, however far away it is.
+        """
+        xp = self.backend.xp
+
+        def terms(x: Array, center: Array, other: Array) -> tuple[Array]:
+            low, high = xp.minimum(center, other), xp.maximum(center, other)
+            x = xp.minimum(xp.maximum(x, low), high)
+            return (xp.abs(x - other) - xp.abs(x - center),)
+
+        return self.weighted_sums(terms, center, other)[0]
+
+
+@dataclass(frozen=True)
+class DenseSortedColumns(SortedColumns):
+    """Lists that lie side by side: column after column, each with its K classes.
+
+    Attributes
+    ----------
+    counts : tuple of K ints
+        Items of each class.
+    chunk : int
+        Elements that are summed in one go.
+    """
+
+    counts: tuple[int, ...] = ()
+    chunk: int = 0
+
+    def weighted_sums(
+        self, f: Callable[..., tuple[Array, ...]], *parameters: Array
+    ) -> tuple[Array, ...]:
+        xp = self.backend.xp
+        k, b = self.shape
+        table = xp.reshape(self.values, (b, -1))
+        weights = None if self.weights is None else xp.reshape(self.weights, table.shape)
+        cuts = list(ranges(b, max(1, self.chunk // (4 * table.shape[1]))))
+        columns: list[list[tuple[Array, ...]]] = []
+        start = 0
+        for c in range(k):
+            part = slice(start, start + self.counts[c])
+            start = part.stop
+            sums = []
+            for left, right in cuts:  # as many columns at a time as a cache holds
+                x = xp.astype(table[left:right, part], xp.float64)
+                terms = f(x, *(p[c, left:right][:, None] for p in parameters))
+                if weights is not None:
+                    terms = tuple(t * weights[left:right, part] for t in terms)
+                sums.append(tuple(xp.sum(t, axis=1) for t in terms))
+            columns.append([xp.concat(list(s)) for s in zip(*sums, strict=True)])
+        return tuple(xp.stack(list(s)) for s in zip(*columns, strict=True))
+
+    def excess(self, center: Array, other: Array) -> Array:
+        xp = self.backend.xp
+        if not self.plain or max(self.counts) < _LONG_LIST or self.backend.sync_is_expensive:
+            return super().excess(center, other)
+        # The items are in order: only those between the two points in some column need a look.
+        low, high = xp.minimum(center, other), xp.maximum(center, other)
+        nothing = xp.zeros_like(self.size)
+        first = self.first(lambda item: self.value(item) > low, nothing, self.size)
+        last = self.first(lambda item: self.value(item) >= high, first, self.size)
+        towards = other - center
+        outside = xp.astype(first - (self.size - last), xp.float64) * towards
+        table = xp.reshape(self.values, (self.shape[1], -1))
+        sums, start = [], 0
+        for c in range(self.shape[0]):
+            left, right = int(xp.min(first[c, :])), int(xp.max(last[c, :]))
+            right = max(left, right)
+            x = xp.astype(table[:, start + left : start + right], xp.float64)
+            start += self.counts[c]
+            item = xp.arange(left, right, dtype=xp.int64, device=self.backend.device)
+            between = (item >= first[c, :][:, None]) & (item < last[c, :][:, None])
+            terms = xp.abs(x - other[c, :][:, None]) - xp.abs(x - center[c, :][:, None])
+            sums.append(xp.sum(xp.where(between, terms, xp.zeros_like(terms)), axis=1))
+        return outside + xp.stack(sums)
+
+
+@dataclass(frozen=True)
+class SparseSortedColumns(SortedColumns):
+    """Lists of any length, one after the other.
+
+    Attributes
+    ----------
+    segment : array of int64 of shape (N,)
+        The list of each stored value: class times b plus column.
+    """
+
+    segment: Array = None
+
+    def weighted_sums(
+        self, f: Callable[..., tuple[Array, ...]], *parameters: Array
+    ) -> tuple[Array, ...]:
+        xp = self.backend.xp
+        x = xp.astype(self.values, xp.float64)
+        terms = f(x, *(xp.take(xp.reshape(p, (-1,)), self.segment) for p in parameters))
+        at_zero = f(self.backend.zeros(self.shape), *parameters)
+        sums = []
+        for term, zero in zip(terms, at_zero, strict=True):
+            stored = self.backend.zeros(self.shape[0] * self.shape[1])
+            term = term if self.weights is None else term * self.weights
+            numpy_cupy.scatter_add(stored, self.segment, term, xp)
+            sums.append(
+                xp.reshape(stored, self.shape) + xp.astype(self.zero_mass, xp.float64) * zero
+            )
+        return tuple(sums)
+
+
+def sort_columns(
+    chunk: Array,
+    rows: list[Array],
+    weights: Array | None,
+    samples: Samples,
+    ctx: Context,
+    scratch: Scratch,
+) -> DenseSortedColumns:
+    """The columns of a dense chunk, sorted within each class.
+
+    Values alone are sorted; only unequal weights make them be sorted with their positions.
+
+    Parameters
+    ----------
+    chunk : array of shape (n, b)
+    rows : list of K arrays of integers
+        The rows of each class.
+    weights : array of shape (n,), float64, or None
+        Those of all rows, where they differ.
+    samples : Samples
+    ctx : Context
+    scratch : Scratch
+        Holds the values: they are valid until the thread sorts the next columns.
+    """
+    backend, b = ctx.backend, chunk.shape[1]
+    xp = backend.xp
+    counts = tuple(int(r.shape[0]) for r in rows)
+    offsets = [sum(counts[:c]) for c in range(len(counts))]
+    sorted_weights = cumulative = None
+    if weights is None:
+        table = (numpy_cupy if backend.is_numpy_or_cupy else portable).sorted_lines(
+            chunk, rows, xp, scratch
+        )
+    else:
+        table, origin = (numpy_cupy if backend.is_numpy_or_cupy else portable).sorted_lines_of_rows(
+            chunk, rows, xp
+        )
+        ws = xp.reshape(xp.take(weights, xp.reshape(origin, (-1,))), origin.shape)
+        exact = xp.astype(ws, xp.int64 if samples.has_integer_weights else xp.float64)
+        parts = [exact[:, a : a + size] for a, size in zip(offsets, counts, strict=True)]
+        sums = [xp.cumulative_sum(part, axis=1) for part in parts]
+        sorted_weights = xp.reshape(ws, (-1,))
+        cumulative = xp.reshape(xp.concat(sums, axis=1), (-1,))
+    line_starts = sum(counts) * xp.arange(b, dtype=xp.int64, device=backend.device)
+    start = backend.asarray(offsets, dtype=xp.int64)[:, None] + line_starts
+    size = backend.asarray(counts, dtype=xp.int64)[:, None] + xp.zeros_like(start)
+    return DenseSortedColumns(
+        backend=backend,
+        values=xp.reshape(table, (-1,)),
+        start=start,
+        size=size,
+        depth=max(counts).bit_length() + 1,
+        weights=sorted_weights,
+        cumulative=cumulative,
+        counts=counts,
+        chunk=ctx.chunk,
+    )
+
+
+@dataclass(frozen=True)
+class SortingPlan:
+    """How the columns of a block are to be sorted.
+
+    Attributes
+    ----------
+    ranges : list of (start, stop)
+        Ranges of columns, to be sorted side by side.
+    sort : callable
+        ``sort(start, stop)`` gives the columns of X whose medians are not known beforehand, as a
+        slice or an array of numbers, and these sorted; or None.
+    too_large : str
+        The message of the error for one column that does not fit into memory.
+    """
+
+    ranges: list[tuple[int, int]]
+    sort: Callable[[int, int], tuple[Any, SortedColumns] | None]
+    too_large: str
+
+    def map(
+        self, task: Callable[[SortedColumns], Result], ctx: Context
+    ) -> Iterator[tuple[Any, Result]]:
+        """(columns, ``task`` of these columns sorted)."""
+
+        def sort_and_do(start: int, stop: int) -> tuple[Any, Result] | None:
+            found = self.sort(start, stop)
+            return None if found is None else (found[0], task(found[1]))
+
+        label = "columns sorted"
+        for found in ctx.map_halving(
+            sort_and_do, self.ranges, label=label, too_large=self.too_large
+        ):
+            if found is not None:
+                yield found
+
+
+def column_too_large(n: int) -> str:
+    """The message for a column of ``n`` samples that does not fit into memory."""
+    return f"a column of {n} samples does not fit into memory while it is sorted."

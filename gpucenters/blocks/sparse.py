@@ -1,0 +1,264 @@
+"""Blocks of sparse data, on SciPy's or cupyx's three arrays.
+
+Nothing here makes an array of size n x m: sums run over the stored values, chunk by chunk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from ..arrays import numpy_cupy
+from ..arrays.backend import backend_of
+from ..arrays.context import Context
+from ..arrays.grid import row_ranges
+from ..arrays.namespace import array_namespace, sparse_module, to_numpy
+from ..arrays.typing import Array
+from . import errors, sparse_host, sparse_scatter, sparse_sums
+from .chan import CentredSums, add_centred
+from .compressed import Compressed, Entries
+from .half import ClassHalf, enough_stored
+from .readers import Reader, refuse
+from .samples import Samples
+from .scatter import ScatterSums
+from .sorted_columns import SortedColumns, SortingPlan, column_too_large
+from .sparse_sorting import sort_segments
+
+_SORT_ENTRIES = 2**20  # entries in one range of columns: enough for each step of the search
+_SORT_BYTES = 96  # workspace for each of them
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class SparseBlock(Compressed):
+    """A `Block` of sparse data without duplicates."""
+
+    has_implicit_zeros: ClassVar[bool] = True
+
+    def read_as(self, reader: Reader) -> SparseBlock:
+        """The block with its stored values read by ``reader``."""
+        return replace(self, reader=reader)
+
+    # --- sums ----------------------------------------------------------------------------------
+
+    def add_sums(
+        self,
+        samples: Samples,
+        total: Array,
+        ctx: Context,
+        *,
+        square: Array | None = None,
+        sum_of_squares: Array | None = None,
+    ) -> None:
+        """Add sums of each class and feature, in place: see `Block`."""
+        sparse_sums.add_class_sums(self, samples, total, square, sum_of_squares, ctx)
+
+    def add_centred(self, samples: Samples, into: CentredSums, ctx: Context) -> None:
+        """Add sums and centred squares of each class, in place: see `Block`."""
+        every = self.backend.arange(self.shape[1])
+        total, centred = self.centred_moments(samples, every, ctx)
+        if into.centred.ndim == 1:
+            centred = self.backend.xp.sum(centred, axis=1)
+        for c, weight in enumerate(samples.weight):
+            add_centred(into, c, weight, total[c, :], centred[c, ...])
+
+    def centred_moments(
+        self, samples: Samples, columns: Array, ctx: Context
+    ) -> tuple[Array, Array]:
+        """Sums and centred squares of each class in some columns: see `Block`."""
+        return sparse_sums.centred_moments(self, columns, samples, ctx)
+
+    def add_scatter(self, samples: Samples, into: ScatterSums, ctx: Context) -> None:
+        """Add the scatter matrix of each class, in place: see `Block`."""
+        sparse_scatter.add_scatter(self, samples, into, ctx)
+
+    def touched_columns(self) -> Array | None:
+        """The columns with stored entries, ascending; None where they are not few."""
+        if not self.by_row or 8 * self.nnz > self.shape[1]:
+            return None
+        return self.backend.xp.unique_values(self.backend.move(self.indices))
+
+    # --- sorted columns ------------------------------------------------------------------------
+
+    def loss_at_zero(self, samples: Samples, ctx: Context) -> Array:
+        """The l1 loss of centers at zero: see `Block`."""
+        return sparse_sums.absolute_sums(self, samples.share, ctx)
+
+    def map_sorted_columns(
+        self, task: Callable[[SortedColumns], Result], samples: Samples, ctx: Context
+    ) -> Iterator[tuple[Any, Result]]:
+        """``task`` of the columns that may have a median other than zero, sorted: see `Block`.
+
+        More than half of a class's weight at zero makes its median zero, and counting shows this
+        for nearly every column of text. One count finds the columns that store too little for
+        anything else. Those left are put in column order, as many at a time as the budget allows,
+        and counted by class; the rest is sorted.
+        """
+        ctx = ctx.shared_by_threads(self.shape[0] * self.shape[1])
+        columns, stored = self._perhaps_not_zero(samples, ctx)
+        # Put in order, an entry takes about 48 bytes on the way.
+        cost = np.concatenate([[0], np.cumsum(48 * to_numpy(stored))])
+        passes = list(row_ranges(cost, max(1, ctx.budget // 2)))
+        for start, stop in ctx.progress(passes, len(passes), f"{len(passes)} passes over X"):
+            block = self.select(columns[start:stop], ctx, by_row=False)
+            yield from _sorting_plan(block, columns[start:stop], samples, ctx).map(task, ctx)
+
+    def _perhaps_not_zero(self, samples: Samples, ctx: Context) -> tuple[Array, Array]:
+        """The columns that may have a median other than zero in some class, and their entries."""
+        xp, backend = self.backend.xp, self.backend
+        stored = sparse_sums.stored_per_column(self, ctx)
+        enough = enough_stored(stored, samples)
+        size = samples.n_classes * self.shape[1]
+        if size > self.nnz or 8 * int(xp.sum(xp.where(enough, stored, stored * 0))) < self.nnz:
+            columns = xp.nonzero(enough)[0]
+            return columns, xp.take(stored, columns)
+        # Many entries are in question: a count by class leaves fewer to be put in order.
+        held = backend.zeros((samples.n_classes, self.shape[1]))
+        replace(self, data=self._ones(), reader=None).add_sums(samples, held, ctx)
+        reached = ClassHalf.of(samples).perhaps_reached(held)
+        columns = xp.nonzero(xp.any(reached, axis=0))[0]
+        return columns, xp.take(stored, columns)
+
+    def _ones(self) -> Array:
+        """As many ones as there are entries, on the backend of the data, in little memory."""
+        if isinstance(self.data, np.ndarray):
+            return np.broadcast_to(np.ones(1), (self.nnz,))
+        here = backend_of(self.data)
+        with here.current():
+            return here.xp.ones(self.nnz, dtype=here.xp.bool)
+
+    # --- products and scores -------------------------------------------------------------------
+
+    def product(self, columns: Array, shift: Array, coef: Array, ctx: Context) -> Array:
+        """``(X[:, columns] - shift) @ coef``: see `Block`.
+
+        One product over the stored values less one constant: implicit zeros cost nothing.
+        """
+        n, m = self.shape
+        wide = self.backend.zeros((m, coef.shape[1]))
+        wide[columns, :] = coef
+        out = self.backend.zeros((n, coef.shape[1]))
+        (self._add_host_product if self.on_host else self._add_product)(wide, out, ctx)
+        return out - shift @ coef
+
+    def _add_product(self, coef: Array, out: Array, ctx: Context) -> None:
+        """``out += X @ coef`` by the library's own products, a run of entries at a time."""
+        xp = self.backend.xp
+        n, m = self.shape
+        q = coef.shape[1]
+        factor = coef[:, 0] if q == 1 else coef  # a product with a vector is the faster one
+        sparse = sparse_module(xp)
+        kind = sparse.csr_matrix if self.by_row else sparse.csc_matrix
+
+        def product(entries: Entries) -> tuple[slice, Array]:
+            rows = slice(entries.first, entries.last)
+            count = entries.last - entries.first
+            x = xp.astype(entries.values, xp.float64)
+            shape = (count, m) if self.by_row else (n, count)
+            part = kind((x, entries.minor, entries.offsets), shape=shape)
+            return rows, part @ (factor if self.by_row else factor[rows])
+
+        for rows, part in ctx.map(product, self.major_entries(ctx)):
+            part = xp.reshape(part, (part.shape[0], q))
+            if self.by_row:
+                out[rows, :] += part
+            else:
+                out += part
+
+    def _add_host_product(self, coef: np.ndarray, out: np.ndarray, ctx: Context) -> None:
+        """``out += X @ coef`` by compiled loops, some rows a thread."""
+
+        def add(rows: tuple[int, int]) -> None:
+            sparse_host.add_product(self.major_entries(ctx, *rows), coef, out)
+
+        for _ in ctx.map(add, row_ranges(self.host_indptr, 16 * ctx.chunk)):
+            pass
+
+    def feature_scores(
+        self,
+        columns: Array,
+        distance: Callable[..., Array],
+        params: tuple[Array, ...],
+        scale: Array | None,
+        ctx: Context,
+    ) -> Array:
+        """Minus the sums of distances over the columns: see `Block`.
+
+        The score of a row of zeros, and a correction for each stored entry of the columns.
+        """
+        xp, backend = self.backend.xp, self.backend
+        k, d = params[0].shape
+        position_of = self.position_table(columns)
+        inverse = xp.ones(d) if scale is None else 1.0 / scale
+        zero = backend.zeros(())
+        at_zero = [distance(zero, *(p[c, :] for p in params)) for c in range(k)]
+        of_zero_row = xp.sum(xp.stack(at_zero) * inverse, axis=1)
+        base = of_zero_row[:1] - of_zero_row[1:] if k == 2 else -of_zero_row
+        out = backend.zeros((base.shape[0], self.shape[0]))
+
+        def corrections(entries: Entries) -> tuple[Array, list[Array]]:
+            position = entries.of_column(position_of)
+            keep = xp.nonzero(position >= 0)[0]
+            rows, position = xp.take(entries.rows(), keep), xp.take(position, keep)
+            x = xp.astype(xp.take(entries.values, keep), xp.float64)
+            changes = []
+            for c in range(k):
+                here = [xp.take(p[c, :], position) for p in params]
+                changes.append(distance(x, *here) - xp.take(at_zero[c], position))
+            terms = [changes[0] - changes[1]] if k == 2 else [-change for change in changes]
+            return rows, [term * xp.take(inverse, position) for term in terms]
+
+        for rows, terms in ctx.map(corrections, self.entries(ctx)):
+            for q, term in enumerate(terms):
+                numpy_cupy.scatter_add(out[q, :], rows, term, xp)
+        return xp.permute_dims(out + base[:, None], (1, 0))
+
+    # --- checks --------------------------------------------------------------------------------
+
+    def holds_integers(self, ctx: Context) -> bool:
+        """Whether all values are integers."""
+        xp = self.backend.xp
+        are: Iterator[Array]
+        are = (xp.all(e.values == xp.round(e.values)) for e in self.entries(ctx))
+        if not all(map(bool, islice(are, 1))):
+            return False
+        if self.backend.sync_is_expensive and (rest := list(are)):  # one wait for all the others
+            are = iter([xp.all(xp.stack(rest))])
+        return all(map(bool, are))
+
+    def check_finite(self, squares: bool, ctx: Context) -> None:
+        """Raise for the first value that is not finite, or is refused: see `Block`."""
+        for entries in replace(self, reader=None).entries(ctx):
+            xp = array_namespace(entries.values)
+            bad = errors.first_bad(entries.values, squares, xp)
+            if bad is not None:
+                row, column = int(entries.rows()[bad]), int(entries.columns()[bad])
+                errors.raise_bad_value(float(entries.values[bad]), column, row)
+            if self.reader is None:
+                continue
+            bad = errors.first_bad(self.reader(entries.values), False, xp)
+            if bad is not None:
+                row, column = int(entries.rows()[bad]), int(entries.columns()[bad])
+                refuse(self.reader, entries.values[bad], column, row)
+
+
+def _sorting_plan(block: Compressed, columns: Array, samples: Samples, ctx: Context) -> SortingPlan:
+    """How to sort some columns, given in column order."""
+    # Each entry takes part in about twelve arrays of 8 bytes, each list in about sixteen.
+    stored = np.diff(block.host_indptr.astype(np.int64))
+    cost = np.concatenate([[0], np.cumsum(_SORT_BYTES * stored + 128 * samples.n_classes)])
+
+    def sort(start: int, stop: int) -> tuple[Array, SortedColumns] | None:
+        kept, lists = sort_segments(*block.columns(start, stop), samples)
+        return None if lists is None else (columns[start:stop][kept], lists)
+
+    # On a device each range waits for some numbers: there as few as there is memory for.
+    size = ctx.budget
+    if not block.backend.sync_is_expensive:
+        size = min(size, _SORT_BYTES * _SORT_ENTRIES)
+    return SortingPlan(list(row_ranges(cost, size)), sort, column_too_large(block.shape[0]))

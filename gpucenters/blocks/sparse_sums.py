@@ -1,0 +1,227 @@
+"""Sums over the stored entries of a sparse matrix, in lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+import numpy as np
+
+from ..arrays import kernels, numpy_cupy
+from ..arrays.context import Context
+from ..arrays.grid import lanes, ranges
+from ..arrays.namespace import is_cupy
+from ..arrays.typing import Array
+from . import sparse_host
+from .compressed import INT32, Compressed
+from .samples import Samples
+
+_UNUSED_SUMS = 1024  # sums behind the wanted ones, for entries that a device cannot drop cheaply
+_MERGE_SLICE = 2**22  # elements that one thread adds in one go
+
+Lane = tuple[int, int]
+Targets = tuple[Array, Array | None, Array | None]
+
+
+def add_class_sums(
+    matrix: Compressed,
+    samples: Samples,
+    total: Array,
+    square: Array | None,
+    sum_of_squares: Array | None,
+    ctx: Context,
+) -> None:
+    """Add sums of each class and feature, in place: see `Block.add_sums`.
+
+    The entries are cut into lanes, by their number alone. The first lane adds to the given
+    accumulators, each other one to its own, merged in order: the same bits whether the lanes run
+    one after the other or side by side. On CUDA a kernel adds them all to the same accumulators.
+    """
+    xp, targets = matrix.backend.xp, (total, square, sum_of_squares)
+    if is_cupy(xp):
+        _add_on_device(matrix, samples, targets, ctx)
+        return
+    k, m = total.shape
+    cuts = lanes(matrix.nnz, k * m, matrix.backend)
+    size = sum(a.nbytes for a in targets if a is not None) if len(cuts) > 1 else 1
+    width = max(1, min(ctx.threads, 1 + ctx.budget // size))
+
+    def add_lane(job: tuple[Lane, Targets]) -> Targets:
+        cut, into = job
+        _add_entries(matrix, cut, samples, into, ctx)
+        return into
+
+    def jobs() -> Iterator[tuple[Lane, Targets]]:
+        for number, cut in enumerate(cuts):
+            if number == 0:
+                yield cut, targets
+            else:
+                fresh = [None if a is None else xp.zeros_like(a) for a in targets]
+                yield cut, (fresh[0], fresh[1], fresh[2])
+
+    coming = ctx.progress(jobs(), len(cuts), "entries added")
+    while wave := list(islice(coming, width)):
+        for sums in ctx.map(add_lane, wave, width):
+            for target, part in zip(targets, sums, strict=True):
+                if target is not None and part is not target:
+                    _merge(target, part, ctx)
+
+
+def _add_on_device(matrix: Compressed, samples: Samples, into: Targets, ctx: Context) -> None:
+    """Add all entries by a kernel: it makes no keys, and nothing waits for the device."""
+    xp, backend = matrix.backend.xp, matrix.backend
+    total, square, sum_of_squares = into
+    codes = xp.astype(samples.device_codes, xp.int32)
+    # All threads add to the few sums over all features, so each class has many slots.
+    slots = None if sum_of_squares is None else backend.zeros((samples.n_classes, kernels.SLOTS))
+    # Entries as they are need no memory, however many: one launch.
+    at_once = matrix.resident and matrix.reader is None
+    steps = 1 if at_once else -(-matrix.nnz // matrix.chunk_size(ctx))
+    runs = [matrix.all_entries()] if at_once else matrix.entries(ctx)
+    for e in ctx.progress(runs, steps, "entries added"):
+        values = e.values
+        if values.dtype not in (xp.float32, xp.float64, xp.bool):
+            values = xp.astype(values, xp.float64)
+        kernels.add_class_sums(
+            *(values, e.minor, e.offsets, e.first, e.by_row),
+            *(codes, samples.device_weights, total, square, slots),
+        )
+    if sum_of_squares is not None:
+        sum_of_squares += xp.sum(slots, axis=1)
+
+
+def _add_entries(
+    matrix: Compressed, cut: Lane, samples: Samples, into: Targets, ctx: Context
+) -> None:
+    xp = matrix.backend.xp
+    k, m = into[0].shape
+    kind = xp.int32 if k * m < INT32 else xp.int64
+    total, square, sum_of_squares = (None if a is None else xp.reshape(a, (-1,)) for a in into)
+    codes, weights = samples.device_codes, samples.device_weights
+    assert total is not None
+    runs = matrix.entries(ctx, *cut)
+    if matrix.on_host:
+        where = total, square, sum_of_squares
+        sparse_host.add_class_sums(runs, ctx.chunk, kind, m, codes, weights, *where)
+        return
+    base = xp.astype(codes, kind) * m
+    for entries in runs:
+        key = entries.of_row(base) + xp.astype(entries.columns(), base.dtype, copy=False)
+        x = xp.astype(entries.values, xp.float64, copy=False)
+        sx = x if weights is None else x * entries.of_row(weights)
+        numpy_cupy.scatter_add(total, key, sx, xp)
+        if square is None and sum_of_squares is None:
+            continue
+        sx = sx * x
+        if square is not None:
+            numpy_cupy.scatter_add(square, key, sx, xp)
+        if sum_of_squares is not None:
+            code = xp.astype(entries.of_row(codes), xp.int64)
+            sum_of_squares += xp.bincount(code, weights=sx, minlength=samples.n_classes)
+
+
+def absolute_sums(matrix: Compressed, per_sample: np.ndarray, ctx: Context) -> Array:
+    """Sums of a number for each sample times abs(x), over each column: (m,)."""
+    backend, xp = matrix.backend, matrix.backend.xp
+    factor = backend.asarray(per_sample)
+
+    def add_lane(cut: Lane) -> Array:
+        sums = backend.zeros(matrix.shape[1])
+        if matrix.on_host:
+            sparse_host.add_absolute_sums(matrix.entries(ctx, *cut), ctx.chunk, factor, sums)
+            return sums
+        for entries in matrix.entries(ctx, *cut):
+            terms = xp.abs(xp.astype(entries.values, xp.float64)) * entries.of_row(factor)
+            numpy_cupy.scatter_add(sums, entries.columns(), terms, xp)
+        return sums
+
+    return _sum_lanes(add_lane, matrix, ctx)
+
+
+def stored_per_column(matrix: Compressed, ctx: Context) -> Array:
+    """How many entries each column stores: int64, shape (m,)."""
+    backend, xp = matrix.backend, matrix.backend.xp
+    if not matrix.by_row:
+        indptr = xp.astype(backend.move(matrix.indptr), xp.int64)
+        return indptr[1:] - indptr[:-1]
+
+    def count_lane(cut: Lane) -> Array:
+        counts = backend.zeros(matrix.shape[1], xp.int64)
+        ones = xp.ones(min(ctx.chunk, cut[1] - cut[0]), dtype=xp.int64)
+        for entries in matrix.entries(ctx, *cut):
+            numpy_cupy.scatter_add(counts, entries.minor, ones[: entries.minor.shape[0]], xp)
+        return counts
+
+    return _sum_lanes(count_lane, matrix, ctx)
+
+
+def _sum_lanes(lane: Callable[[Lane], Array], matrix: Compressed, ctx: Context) -> Array:
+    parts = ctx.map(lane, lanes(matrix.nnz, matrix.shape[1], matrix.backend))
+    sums = next(parts)
+    for part in parts:
+        _merge(sums, part, ctx)
+    return sums
+
+
+def _merge(target: Array, part: Array, ctx: Context) -> None:
+    """``target += part``, by slices on all threads."""
+    target, part = (ctx.backend.xp.reshape(a, (-1,)) for a in (target, part))
+
+    def add(cut: tuple[int, int]) -> None:
+        target[cut[0] : cut[1]] += part[cut[0] : cut[1]]
+
+    for _ in ctx.map(add, ranges(target.shape[0], _MERGE_SLICE)):
+        pass
+
+
+def centred_moments(
+    matrix: Compressed, columns: Array, samples: Samples, ctx: Context
+) -> tuple[Array, Array]:
+    """Sums, and sums of squares about the mean, of each class in some columns: two (K, d) arrays.
+
+    Two passes over the stored entries. Implicit zeros exist in a column of a class only if fewer
+    rows of positive weight are stored than exist: a count, which is exact.
+    """
+    xp, backend = matrix.backend.xp, matrix.backend
+    k, d = samples.n_classes, int(columns.shape[0])
+    size, table = k * d, matrix.position_table(columns)
+    # Dropping the entries of all other columns needs their number, for which a device would wait.
+    # There they are added behind the wanted sums, to so many sums that writes seldom collide.
+    spare = _UNUSED_SUMS if backend.sync_is_expensive else 0
+    total, held, square, error = (backend.zeros(size + spare) for _ in range(4))
+    stored = backend.zeros(size + spare, xp.int64)
+
+    def parts() -> Iterator[tuple[Array, Array, Array]]:
+        weights = samples.device_weights
+        for entries in matrix.entries(ctx):
+            position, code = entries.of_column(table), entries.of_row(samples.device_codes)
+            x, s = entries.values, None if weights is None else entries.of_row(weights)
+            if not spare:
+                keep = xp.nonzero(position >= 0)[0]
+                position, code, x = (xp.take(part, keep) for part in (position, code, x))
+                s = None if s is None else xp.take(s, keep)
+            key = xp.astype(code, xp.int64) * d + position
+            if spare:
+                behind = size + xp.arange(key.shape[0], dtype=xp.int64) % spare
+                key = xp.where(position >= 0, key, behind)
+            x = xp.astype(x, xp.float64)
+            yield key, x, xp.ones_like(x) if s is None else s
+
+    for key, x, s in parts():
+        numpy_cupy.scatter_add(total, key, s * x, xp)
+        numpy_cupy.scatter_add(held, key, s, xp)
+        numpy_cupy.scatter_add(stored, key, xp.astype(s > 0, xp.int64), xp)
+    weight = xp.repeat(backend.asarray([w or 1.0 for w in samples.weight]), d)
+    rows = xp.repeat(backend.asarray(samples.count, dtype=xp.int64), d)
+    zeros = weight - held[:size]
+    zeros = xp.where((stored[:size] < rows) & (zeros > 0), zeros, xp.zeros_like(zeros))
+    mean = total[:size] / weight
+    around = xp.concat([mean, backend.zeros(spare)])
+    for key, x, s in parts():
+        away = x - xp.take(around, key)
+        numpy_cupy.scatter_add(error, key, s * away, xp)
+        numpy_cupy.scatter_add(square, key, s * away * away, xp)
+    error = error[:size] - zeros * mean
+    square = square[:size] + zeros * mean * mean - error * (error / weight)
+    square = xp.where(square < 0, xp.zeros_like(square), square)
+    return xp.reshape(total[:size], (k, d)), xp.reshape(square, (k, d))

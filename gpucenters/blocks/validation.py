@@ -1,0 +1,226 @@
+"""Checks of X before native code reads it."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from ..arrays.backend import HOST
+from ..arrays.grid import ranges
+from ..arrays.namespace import array_namespace, is_array, is_host_sparse, is_numpy, to_numpy
+from ..arrays.threads import run
+from ..arrays.typing import Array, SparseMatrix
+
+_HOST_SCAN = 2**18  # indices that are checked in one go on the host
+_DEVICE_SCAN = 2**25  # and on a device
+
+
+def check_dense(X: Array) -> None:
+    """Raise unless X is a two-dimensional array of real numbers with samples and features."""
+    xp = array_namespace(X)
+    if X.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {X.ndim}D array instead. Reshape your data either using "
+            "array.reshape(-1, 1) if it has a single feature or array.reshape(1, -1) if it is a "
+            "single sample."
+        )
+    _check_size(X.shape)
+    if is_numpy(xp):
+        _check_kind(X.dtype)
+    elif xp.isdtype(X.dtype, "complex floating"):
+        raise ValueError(f"Complex data not supported: X holds {X.dtype}.")
+
+
+def _check_size(shape: tuple[int, int]) -> None:
+    for size, what in zip(shape, ("sample", "feature"), strict=True):
+        if size == 0:
+            raise ValueError(
+                f"Found array with 0 {what}(s) (shape={tuple(shape)}) while a minimum of 1 is "
+                "required."
+            )
+
+
+def _check_kind(dtype: np.dtype) -> None:
+    if dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: X holds {dtype}.")
+    if dtype.kind not in "biufO":
+        raise TypeError(f"X must hold real numbers, got an array of {dtype}.")
+
+
+def checked_sparse(X: SparseMatrix) -> SparseMatrix:
+    """X as CSR or CSC, after its structure was checked. The caller's matrix is not changed.
+
+    Its ``has_canonical_format`` is what the indices show: the caller's flags may be out of date.
+    """
+    if X.ndim != 2:
+        raise ValueError(f"Expected a 2D sparse matrix, got {X.ndim}D.")
+    _check_size(X.shape)
+    _check_parts(X)
+    if X.dtype.kind == "O":
+        X = X.astype(np.float64)
+    _check_kind(X.dtype)
+    if X.format == "coo":
+        for index, size, name in ((X.row, X.shape[0], "row"), (X.col, X.shape[1], "col")):
+            what = f"{name} of the COO matrix"
+            if is_host_sparse(X):
+                _check_indices(index, size, what)
+            else:
+                xp = array_namespace(index)
+                _check_on_device(index, size, what, xp.zeros(1, dtype=xp.int64), xp)
+    elif X.format == "bsr":
+        rows, columns = X.data.shape[1:]
+        _check_compressed(X, X.shape[0] // rows, X.shape[1] // columns)
+    if X.format not in ("csr", "csc"):
+        X = X.tocsr()
+    n, m = X.shape
+    stored, ascending = _check_compressed(X, *((n, m) if X.format == "csr" else (m, n)))
+    X = copy.copy(X)  # a matrix object of our own on the same arrays
+    X.data, X.indices = X.data[:stored], X.indices[:stored]
+    X.has_canonical_format = ascending
+    return X
+
+
+def _check_parts(X: SparseMatrix) -> None:
+    """Raise unless the arrays that a sparse format consists of are arrays, and fit together.
+
+    They can be set to anything, and the compiled routines that convert formats do not check them.
+    """
+    form = X.format
+    names = {"coo": ("row", "col", "data"), "dia": ("data", "offsets"), "lil": ("rows", "data")}
+    names |= dict.fromkeys(("csr", "csc", "bsr"), ("data", "indices", "indptr"))
+    for name in names.get(form, ()):
+        part = getattr(X, name)
+        if not is_array(part):
+            raise TypeError(f"the {name} of the {form.upper()} matrix is no array: {part!r}.")
+    n, m = X.shape
+    if form == "coo":
+        fits = X.row.ndim == 1 and X.row.shape == X.col.shape == X.data.shape
+    elif form == "dia":
+        fits = X.data.ndim == 2 and X.offsets.shape == X.data.shape[:1]
+    elif form == "lil":
+        fits = X.rows.shape == X.data.shape == (n,) and all(
+            len(columns) == len(values) and all(0 <= c < m for c in columns)
+            for columns, values in zip(X.rows, X.data, strict=True)
+        )
+    elif form == "bsr":
+        fits = X.data.ndim == 3 and all(
+            size > 0 and whole % size == 0
+            for size, whole in zip(X.data.shape[1:], X.shape, strict=True)
+        )
+    else:
+        fits = True  # CSR and CSC have a check of their own; a DOK matrix is a dict
+    if not fits:
+        raise ValueError(
+            f"the {form.upper()} matrix of shape {X.shape} is damaged: its "
+            f"{', '.join(names[form])} differ in length or do not fit its shape."
+        )
+
+
+def _check_compressed(X: SparseMatrix, major: int, minor: int) -> tuple[int, bool]:
+    """Raise for a damaged matrix.
+
+    Returns how many entries it stores, and whether its indices ascend without duplicates.
+    """
+    xp = array_namespace(X.data)
+    name = X.format.upper()
+    if X.indptr.ndim != 1 or X.indptr.shape[0] != major + 1:
+        raise ValueError(
+            f"the indptr of the {name} matrix has shape {X.indptr.shape}, expected {(major + 1,)}."
+        )
+    if X.indptr.dtype.kind not in "iu" or X.indices.dtype.kind not in "iu":
+        raise ValueError(f"indptr and indices of the {name} matrix must hold integers.")
+    if X.format != "bsr" and X.data.ndim != 1:
+        raise ValueError(f"the data of the {name} matrix has shape {X.data.shape}: one dimension.")
+    if X.indices.ndim != 1 or X.indices.shape[0] > X.data.shape[0]:
+        raise ValueError(
+            f"the {name} matrix has {X.indices.shape[0]} indices for {X.data.shape[0]} values."
+        )
+    falls = X.indptr[1:] < X.indptr[:-1]
+    # One read for all: on a device each read waits.
+    facts = [xp.astype(fact, xp.int64) for fact in (X.indptr[0], X.indptr[-1], xp.any(falls))]
+    first, last, fall = to_numpy(xp.stack(facts)).tolist()
+    if first != 0 or last > X.indices.shape[0]:
+        raise ValueError(
+            f"the indptr of the {name} matrix is damaged: it runs from {first} to {last} over "
+            f"{X.indices.shape[0]} stored values."
+        )
+    if fall:
+        raise ValueError(
+            f"the indptr of the {name} matrix is damaged: it falls after position "
+            f"{int(xp.argmax(falls))}."
+        )
+    indices, what = X.indices[:last], f"indices of the {name} matrix"
+    if not is_numpy(xp):
+        return last, _check_on_device(indices, minor, what, X.indptr, xp)
+    return last, _check_indices(indices, minor, what, X.indptr)
+
+
+def _check_indices(
+    index: np.ndarray, size: int, name: str, starts: np.ndarray | None = None
+) -> bool:
+    """Raise for an index outside 0..size-1.
+
+    Returns whether the indices ascend, without duplicates, between ``starts`` (None: not looked
+    at). Both are seen in one read of memory.
+    """
+    # As an unsigned integer a negative index is large, so that one pass finds both kinds.
+    kind = index.dtype
+    two_passes = kind.kind == "i" and (size > 2 ** (8 * kind.itemsize - 1) or not kind.isnative)
+    seen = index.view(f"u{kind.itemsize}") if kind.kind == "i" and not two_passes else index
+
+    def scan(cut: tuple[int, int]) -> tuple[bool, bool]:
+        outside, ascends, falls = False, True, np.empty(_HOST_SCAN, np.bool)
+        for left, right in ranges(cut[1] - cut[0], _HOST_SCAN):
+            left, right = cut[0] + left, cut[0] + right
+            part = seen[left:right]
+            outside |= int(part.max()) >= size or (two_passes and int(part.min()) < 0)
+            if starts is not None:
+                ascends = ascends and _ascends(index, starts, left, right, falls)
+        return outside, ascends
+
+    # Large tasks: with tasks of a few microseconds the threads wait for each other.
+    found = list(run(scan, ranges(index.shape[0], max(_HOST_SCAN, index.shape[0] // 8)), HOST))
+    if any(outside for outside, _ in found):
+        _raise_outside(index, size, name)
+    return all(ascends for _, ascends in found)
+
+
+def _check_on_device(index: Array, size: int, name: str, starts: Array, xp: Any) -> bool:
+    """`_check_indices` with one read of all results: each read waits for the device."""
+    stored = index.shape[0]
+    if stored == 0:
+        return True
+    begins = xp.zeros(stored + 1, dtype=xp.bool)
+    begins[starts] = True
+    facts = []
+    for left, right in ranges(stored, _DEVICE_SCAN):
+        part, before = index[left:right], index[max(left - 1, 0) : right - 1]
+        falls = (index[max(left, 1) : right] <= before) & ~begins[max(left, 1) : right]
+        facts += [xp.astype(f, xp.int64) for f in (xp.min(part), xp.max(part), xp.any(falls))]
+    found = to_numpy(xp.stack(facts)).reshape(-1, 3)
+    if found[:, 0].min() < 0 or found[:, 1].max() >= size:
+        _raise_outside(index, size, name)
+    return not found[:, 2].any()
+
+
+def _raise_outside(index: Array, size: int, name: str) -> None:
+    xp = array_namespace(index)
+    bad = int(xp.nonzero((index < 0) | (index >= size))[0][0])
+    raise ValueError(
+        f"the {name} are damaged: entry {bad} is {int(index[bad])}, outside 0..{size - 1}."
+    )
+
+
+def _ascends(
+    index: np.ndarray, starts: np.ndarray, left: int, right: int, falls: np.ndarray
+) -> bool:
+    """Whether each of index[left:right] is above the one before it, if that is of its row."""
+    left = max(left, 1)
+    falls = falls[: right - left]
+    np.less_equal(index[left:right], index[left - 1 : right - 1], out=falls)
+    bounds = np.asarray([left, right], dtype=starts.dtype)
+    first, last = np.searchsorted(starts, bounds)
+    falls[(starts[first:last] - bounds[0]).astype(np.intp, copy=False)] = False
+    return not falls.any()

@@ -1,0 +1,282 @@
+"""Models that are functions of statistics: fitted in batches, and from merged statistics."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from ..arrays.context import Context, run_with_oom_retry
+from ..arrays.typing import Array
+from ..blocks.block import Block
+from ..blocks.samples import Samples, raise_without_weight
+from ..solvers.centers import Centers
+from ..statistics.base import Recipe, Statistics
+from ._base import CenterClassifier, Fitted, read_only
+from .labels import encode, encode_against, host_labels
+from .probabilities import log_softmax, softmax
+from .validation import check_backend, check_X, keeping_on_error, work_backend
+
+
+class StatisticsClassifier(CenterClassifier):
+    """Base of the models that are functions of statistics.
+
+    A subclass makes statistics (`_make_statistics`, `_empty_statistics`) and says which it needs
+    (`_recipe`), solves from them (`_solve_from`), says which parameters a solution depends on
+    (`_params`) and checks those that a stream must keep (`_check_streaming`) or that must fit the
+    classes (`_check_classes`). Its scores times ``_per_score`` are log densities, up to a term that
+    the classes share.
+    """
+
+    _per_score = 0.5
+
+    def _params(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _check_classes(self, weight: tuple[float, ...]) -> None:
+        """Raise for parameters that do not fit classes of these weights."""
+
+    def _check_streaming(self, params: dict[str, Any]) -> None:
+        """Raise for parameters that cannot change after the call with these ``params``."""
+
+    def _recipe(self) -> Recipe:
+        raise NotImplementedError
+
+    def _make_statistics(
+        self, block: Block, samples: Samples, ctx: Context, *, mergeable: bool
+    ) -> Statistics:
+        """The statistics of a block that is seen whole."""
+        raise NotImplementedError
+
+    def _empty_statistics(self, block: Block, n_classes: int, ctx: Context) -> Statistics:
+        raise NotImplementedError
+
+    def _solve_from(self, statistics: Any, params: dict[str, Any], ctx: Context) -> Centers:
+        raise NotImplementedError
+
+    def _solve(self, block: Block, samples: Samples, ctx: Context) -> Fitted:
+        self._check_classes(tuple(samples.weight))
+        params = self._params()
+        statistics = self._make_statistics(block, samples, ctx, mergeable=False)
+        centers = self._solve_from(statistics, params, ctx)
+        return Fitted(block.backend, centers, params, statistics)
+
+    # --- statistics ----------------------------------------------------------------------------
+
+    def statistics(
+        self, X: Any, y: Any, *, classes: Any = None, sample_weight: Any = None
+    ) -> Statistics:
+        """The statistics of some samples, for `fit_statistics`; the model stays as it is.
+
+        Statistics of shards merge to those of all samples: ``a.merge(b)``. Made with the same
+        parameters, on whatever machine or device, they pickle, and move with ``to``.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Labels, among ``classes`` if these are given.
+        classes : array of shape (n_classes,), optional
+            All labels that any shard has; by default those in ``y``.
+        sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        Statistics
+
+        Examples
+        --------
+        >>> from gpucenters import L2CenterClassifier
+        >>> model = L2CenterClassifier(k=1)
+        >>> shards = [([[0.0, 1.0], [2.0, 1.0]], [0, 1]), ([[0.5, 3.0], [3.0, 3.0]], [0, 1])]
+        >>> parts = [model.statistics(X, y, classes=[0, 1]) for X, y in shards]
+        >>> model.fit_statistics(parts[0].merge(parts[1])).support_
+        array([0])
+        """
+        self._check_parameters()
+        model = clone(self)  # to which validation may add attributes
+        checked = check_X(model, X, reset=True)
+        labels = host_labels(y, type(self).__name__, checked.shape[0])
+        known, codes = encode(labels) if classes is None else (self._given(classes), None)
+        codes = encode_against(labels, known) if codes is None else codes
+
+        def make(ctx: Context) -> Statistics:
+            block, samples = self._enter(checked, codes, known, sample_weight, ctx)
+            return self._make_statistics(block, samples, ctx, mergeable=True)
+
+        backend = work_backend(self, checked)
+        found = run_with_oom_retry(make, backend, self.memory_budget, verbose=self.verbose)
+        found.classes, found.feature_names = known, getattr(model, "feature_names_in_", None)
+        return found
+
+    def fit_statistics(self, statistics: Statistics) -> Self:
+        """Fit the model from statistics alone, as `fit` does from the samples they are made of.
+
+        Parameters
+        ----------
+        statistics : Statistics
+            From `statistics` of this kind of model with the same parameters, and not changed.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError, ValueError
+            For statistics that do not hold what this model needs, or a class without weight.
+        """
+        self._check_parameters()
+        name = type(self).__name__
+        if not isinstance(statistics, Statistics):
+            raise TypeError(
+                f"{name}.fit_statistics() takes what statistics() returns, got "
+                f"{type(statistics).__name__}."
+            )
+        if not statistics.recipe.serves(self._recipe()):
+            raise ValueError(
+                f"{name} with these parameters needs {self._recipe()}, got {statistics.recipe}. "
+                "Make the statistics with the parameters of this model."
+            )
+        (k, m), classes = statistics.shape, statistics.classes
+        classes = np.arange(k) if classes is None else classes
+        if k < 2:
+            raise ValueError(f"{name} needs at least two classes, got {k}: {classes.tolist()}.")
+        raise_without_weight(statistics.count, classes)
+        self._check_classes(tuple(statistics.weight))
+        statistics = statistics.to(work_backend(self, statistics.total))
+        params = self._params()
+
+        def solve(ctx: Context) -> Fitted:
+            centers = self._solve_from(statistics, params, ctx)
+            selection = centers.select(self.k, ctx)
+            return Fitted(ctx.backend, centers, params, statistics, selection, shared=True)
+
+        fitted = run_with_oom_retry(solve, statistics.backend, self.memory_budget)
+        self.__dict__.pop("feature_names_in_", None)
+        if statistics.feature_names is not None:
+            self.feature_names_in_ = statistics.feature_names
+        self.n_features_in_, self.classes_, self._fitted = m, read_only(classes), fitted
+        return self
+
+    # --- batches -------------------------------------------------------------------------------
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Add a batch of samples: statistics are kept, never the data (Remark 5 of the paper).
+
+        Any split of the rows gives the model that `fit` gives on all of them, to the bit where the
+        sums are exact. A call that fails leaves the model as it was. Predicting before each class
+        was met raises a NotFittedError that names those missing.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Labels among ``classes``.
+        classes : array of shape (n_classes,)
+            All labels that will ever come; needed in the first call, optional later.
+        sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        first = not hasattr(self, "_fitted")
+        self._check_parameters()
+        known = self._known_classes(classes, first)
+        self._check_classes((1.0,) * len(known))
+        if not first:
+            self._check_streaming(self._fitted.params)
+        kept = ("n_features_in_", "feature_names_in_") if first else ()
+        with keeping_on_error(self, *kept):
+            checked = check_X(self, X, reset=first)
+            codes = encode_against(host_labels(y, type(self).__name__, checked.shape[0]), known)
+            if not first:
+                check_backend(self, checked, "partial_fit")
+            backend = work_backend(self, checked) if first else self._fitted.backend
+
+            def add(ctx: Context) -> Statistics:
+                block, samples = self._enter(checked, codes, known, sample_weight, ctx)
+                if first:
+                    statistics = self._empty_statistics(block, len(known), ctx)
+                else:
+                    statistics = self._fitted.own_statistics()
+                return statistics.add_batch(block, samples, ctx)
+
+            statistics = run_with_oom_retry(add, backend, self.memory_budget, verbose=self.verbose)
+        self.classes_ = read_only(known)
+        self._fitted = Fitted(backend, None, self._params(), statistics)
+        return self
+
+    def _known_classes(self, classes: Any, first: bool) -> np.ndarray:
+        if classes is None:
+            if first:
+                raise ValueError("classes must be passed on the first call to partial_fit.")
+            return self.classes_
+        given = self._given(classes)
+        if first and len(given) < 2:
+            raise ValueError(f"classes must name at least two classes, got {given.tolist()}.")
+        if not first and not np.array_equal(given, self.classes_):
+            raise ValueError(
+                f"classes={given.tolist()} is not the same as on the last call to partial_fit: "
+                f"{self.classes_.tolist()}."
+            )
+        return given
+
+    @staticmethod
+    def _given(classes: Any) -> np.ndarray:
+        """The sorted distinct labels that the user names."""
+        if isinstance(classes, set | frozenset):
+            classes = list(classes)
+        return encode(np.asarray(classes).ravel())[0]
+
+    def _solve_statistics(self, fitted: Fitted) -> Centers:
+        assert fitted.statistics is not None
+        missing = [
+            label
+            for label, count in zip(self.classes_.tolist(), fitted.statistics.count, strict=True)
+            if count == 0
+        ]
+        if missing:
+            raise NotFittedError(
+                f"this {type(self).__name__} has seen no sample of class "
+                f"{', '.join(map(repr, missing))} yet: call partial_fit with some first."
+            )
+        statistics, params = fitted.statistics, fitted.params
+        return self._run(lambda ctx: self._solve_from(statistics, params, ctx))
+
+    # --- probabilities -------------------------------------------------------------------------
+
+    def predict_proba(self, X: Any) -> Array:
+        """Class probabilities of the samples; they never contradict `predict`.
+
+        Those of center models are of Gaussians of unit (or ``scale_``) variance at the centers.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes), float64
+        """
+        scores, backend = self._score_rows(X, "predict_proba")
+        with self._fitted.backend.current():
+            return backend.move(softmax(scores, self._per_score))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of class probabilities; finite where the probability itself underflows.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes), float64
+        """
+        scores, backend = self._score_rows(X, "predict_log_proba")
+        with self._fitted.backend.current():
+            return backend.move(log_softmax(scores, self._per_score))

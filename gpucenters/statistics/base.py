@@ -1,0 +1,330 @@
+"""The mechanism that all statistics share: adding, merging, moving, copying and pickling.
+
+A subclass declares its arrays and their axes in ``ARRAYS``, and says how one class is added to
+another (`Statistics._add_class`); the rest follows from these two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self
+
+from ..arrays.backend import Backend
+from ..arrays.context import Context
+from ..arrays.errors import TooLargeError
+from ..arrays.functions import to_host
+from ..arrays.typing import Array
+from ..blocks.block import Block
+from ..blocks.readers import Reader
+from ..blocks.samples import Samples
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How statistics were made. Only statistics of equal recipes merge.
+
+    Attributes
+    ----------
+    kind : str
+        What they hold: "class sums", "class moments" or "cross moments".
+    reader : Reader or None
+        What the values of X were read as.
+    per_feature : bool
+        Whether second moments are kept for each feature, or only their sum over the features.
+    fourth : bool
+        Whether third and fourth moments are kept.
+    final : tuple of K floats, or None
+        The weights of the classes in all the data, where these had to be known beforehand.
+    """
+
+    kind: str
+    reader: Reader | None = None
+    per_feature: bool = False
+    fourth: bool = False
+    final: tuple[float, ...] | None = None
+
+    def serves(self, needed: Recipe) -> bool:
+        """Whether statistics made so hold all that a model needs."""
+        return (
+            self.kind == needed.kind
+            and self.reader == needed.reader
+            and self.per_feature >= needed.per_feature
+            and self.fourth >= needed.fourth
+        )
+
+    def __str__(self) -> str:
+        parts = [self.kind]
+        parts += [f"of values read by {self.reader}"] if self.reader else []
+        parts += ["with second moments for each feature"] if self.per_feature else []
+        parts += ["with fourth moments"] if self.fourth else []
+        parts += [f"for final class weights {list(self.final)}"] if self.final else []
+        return " ".join(parts)
+
+
+@dataclass
+class Statistics:
+    """What is kept of the samples of K classes with m features.
+
+    Attributes
+    ----------
+    backend : Backend
+        Where the arrays are.
+    recipe : Recipe
+    weight : list of K floats
+        W_c, the sum of the sample weights of each class.
+    count : list of K ints
+        Samples of positive weight in each class.
+    total : array of shape (K, m), float64
+        Weighted sums of x.
+    classes : array of shape (K,), or None
+        Labels of the classes, on the host.
+    feature_names : array of shape (m,), or None
+    """
+
+    #: The arrays and their axes. Those over "class" are added to in place; others are replaced.
+    ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {"total": ("class", "feature")}
+    #: Whether squares of x must be finite too.
+    needs_squares: ClassVar[bool] = False
+
+    backend: Backend
+    recipe: Recipe
+    weight: list[float]
+    count: list[int]
+    total: Array
+    classes: Array | None = None
+    feature_names: Array | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(K, m)."""
+        return self.total.shape
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the arrays take."""
+        return sum(int(a.size) * 8 for _, _, a in self._arrays())
+
+    def _arrays(self) -> Iterator[tuple[str, tuple[str, ...], Array]]:
+        """(name, axes, array) of each array there is."""
+        for name, axes in self.ARRAYS.items():
+            value = getattr(self, name)
+            if value is not None:
+                yield name, axes, value
+
+    # --- adding --------------------------------------------------------------------------------
+
+    def add(self, block: Block, samples: Samples, ctx: Context) -> Self:
+        """Add a block, in place. If this raises, the statistics are of no more use."""
+        raise NotImplementedError
+
+    def add_batch(self, block: Block, samples: Samples, ctx: Context) -> Self:
+        """Add a block in place, all of it or nothing."""
+        block.check_finite(self.needs_squares, ctx)
+        columns = self._columns_changed_by(block)
+        with self._all_or_nothing(columns):
+            self.add(block, samples, ctx)
+            self.check_overflow(columns)
+        return self
+
+    def _columns_changed_by(self, block: Block) -> Array | None:
+        """The columns that adding a block changes; None where they are not few."""
+        return block.touched_columns()
+
+    def _count(self, samples: Samples) -> None:
+        self.weight = [a + b for a, b in zip(self.weight, samples.weight, strict=True)]
+        self.count = [a + b for a, b in zip(self.count, samples.count, strict=True)]
+
+    @contextmanager
+    def _all_or_nothing(self, columns: Array | None = None) -> Iterator[None]:
+        """Undo all changes if anything raises; ``columns`` are those that may change, None all."""
+        xp, kept = self.backend.xp, self._same_arrays()
+        before = {}
+        for name, axes, value in self._arrays():
+            # A batch of few rows must cost no more than its entries: keep only what it changes.
+            few = columns is not None and axes == ("class", "feature")
+            before[name] = xp.take(value, columns, axis=1) if few else _copy(value, xp)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.update(kept.__dict__)
+            for name, axes, value in self._arrays():
+                if columns is not None and axes == ("class", "feature"):
+                    value[:, columns] = before[name]
+                else:
+                    value[...] = before[name]
+            raise
+
+    def check_overflow(self, columns: Array | None = None) -> None:
+        """Raise a ValueError if some sum has left float64, in some columns or (None) in any."""
+        xp = self.backend.xp
+        for _, axes, sums in self._arrays():
+            if "class" not in axes:
+                continue
+            if columns is not None and axes == ("class", "feature"):
+                sums = xp.take(sums, columns, axis=1)
+            if not bool(xp.all(xp.isfinite(sums))):
+                raise ValueError(
+                    "with these samples the sums of X overflow float64: their values are too "
+                    "large. Rescale X from the first batch on."
+                )
+
+    # --- merging -------------------------------------------------------------------------------
+
+    def merge(self, other: Self) -> Self:
+        """Add the samples of other statistics, in place, all of them or nothing.
+
+        Weights, counts, totals and raw squares merge to the same bits in any order where their sums
+        are exact; centred moments, in the order of the merges.
+
+        Parameters
+        ----------
+        other : Statistics
+            Of an equal recipe and with the same classes and features; on any backend; not changed.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError, ValueError
+            For statistics that were made otherwise.
+        """
+        self._check_mergeable(other)
+        with self.backend.current(), self._all_or_nothing():
+            self._add_all(other.to(self.backend), range(self.shape[0]))
+            self.check_overflow()
+        return self
+
+    def merge_classes(self, mapping: Sequence[int], classes: Any = None) -> Self:
+        """The statistics of classes that are unions of these.
+
+        Parameters
+        ----------
+        mapping : sequence of K ints
+            The new class of each class, from 0 to K' - 1, each of which occurs.
+        classes : array of shape (K',), optional
+            Labels of the new classes.
+
+        Returns
+        -------
+        Statistics
+            New ones.
+
+        Examples
+        --------
+        >>> from gpucenters import SparseMultinomialNB
+        >>> sums = SparseMultinomialNB().statistics([[1, 0], [0, 2], [3, 4]], [0, 1, 2])
+        >>> sums.merge_classes([0, 1, 1]).total
+        array([[1., 0.],
+               [3., 6.]])
+        """
+        k = max(mapping, default=-1) + 1
+        if len(mapping) != self.shape[0] or set(mapping) != set(range(k)):
+            raise ValueError(
+                f"mapping={list(mapping)} must name a new class 0..K'-1, each of them, for each of "
+                f"the {self.shape[0]} classes."
+            )
+        labels = None if classes is None else to_host(classes)
+        if labels is not None and labels.shape != (k,):
+            raise ValueError(f"classes has shape {labels.shape}, expected {(k,)}.")
+        with self.backend.current():
+            new = self._empty_like(k)
+            new._add_all(self, mapping)
+        new.classes = labels
+        return new
+
+    def _add_all(self, other: Self, mapping: Sequence[int]) -> None:
+        """Add class c of other statistics to class ``mapping[c]``, for each c."""
+        for c, into in enumerate(mapping):
+            self._add_class(into, other, c)
+
+    def _add_class(self, c: int, other: Self, d: int) -> None:
+        """Add class d of other statistics to class c, in place."""
+        self.total[c, :] += other.total[d, :]
+        self.weight[c] += other.weight[d]
+        self.count[c] += other.count[d]
+
+    def _empty_like(self, n_classes: int) -> Self:
+        """Statistics of no samples, of the same recipe and form, with another number of classes."""
+        new = self._same_arrays()
+        for name, axes, value in self._arrays():
+            if axes[0] == "class":
+                setattr(new, name, self.backend.zeros((n_classes, *value.shape[1:])))
+        new.weight, new.count = [0.0] * n_classes, [0] * n_classes
+        return new
+
+    def _check_mergeable(self, other: Self) -> None:
+        if not isinstance(other, Statistics):
+            raise TypeError(f"only statistics can be merged, got {type(other).__name__}.")
+        if self.recipe != other.recipe:
+            raise ValueError(
+                f"these statistics are {self.recipe}, the others are {other.recipe}: they cannot "
+                "be merged. Make both with one model."
+            )
+        if self.shape != other.shape:
+            raise ValueError(
+                f"these statistics are of {self.shape[0]} classes and {self.shape[1]} features, "
+                f"the others of {other.shape[0]} and {other.shape[1]}."
+            )
+        for name in ("classes", "feature_names"):
+            a, b = getattr(self, name), getattr(other, name)
+            if a is not None and b is not None and a.tolist() != b.tolist():
+                raise ValueError(
+                    f"the {name} of the two statistics differ: {a[:5].tolist()} and "
+                    f"{b[:5].tolist()} (the first five)."
+                )
+
+    # --- copying, moving, pickling -------------------------------------------------------------
+
+    def _same_arrays(self) -> Self:
+        """Another object with the same arrays."""
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__)
+        new.weight, new.count = list(self.weight), list(self.count)
+        return new
+
+    def copy(self) -> Self:
+        """Statistics that may be added to without changing these."""
+        new = self._same_arrays()
+        with self.backend.current():
+            for name, _, value in self._arrays():
+                setattr(new, name, _copy(value, self.backend.xp))
+        return new
+
+    def __deepcopy__(self, memo: dict) -> Self:
+        return self.copy()
+
+    def to(self, backend: Backend) -> Self:
+        """These statistics on another backend; on the same one, with the same arrays."""
+        new = self._same_arrays()
+        with backend.current():
+            for name, _, value in self._arrays():
+                setattr(new, name, backend.move(value))
+        new.backend = backend
+        return new
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {f.name: getattr(self, f.name) for f in fields(self)}
+        return state | {name: to_host(value) for name, _, value in self._arrays()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        with self.backend.current():
+            for name, _, value in self._arrays():
+                setattr(self, name, self.backend.move(value))
+
+
+def _copy(x: Array, xp: Any) -> Array:
+    return xp.asarray(x, copy=True)
+
+
+def sums_too_large(n_classes: int, n_features: int, arrays: int) -> TooLargeError:
+    """The error for sums that do not fit into memory."""
+    size = 8 * n_classes * n_features * arrays
+    return TooLargeError(
+        f"the sums of {n_classes} classes x {n_features:,} features need {size:,} bytes, more than "
+        "there is."
+    )

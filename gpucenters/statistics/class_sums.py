@@ -1,0 +1,70 @@
+"""Class sums: the weight of each class, and the sum of each class and feature.
+
+Naive Bayes models and scores of counts are functions of them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Self
+
+from ..arrays.context import Context
+from ..arrays.functions import to_floats
+from ..arrays.typing import Array
+from ..blocks.block import Block
+from ..blocks.errors import raise_overflow
+from ..blocks.samples import Samples
+from .base import Recipe, Statistics, sums_too_large
+
+
+@dataclass
+class ClassSums(Statistics):
+    """Weights, counts and weighted sums of the classes."""
+
+    @classmethod
+    def empty(cls, block: Block, n_classes: int) -> Self:
+        """Sums of no samples, for blocks like this one.
+
+        Raises
+        ------
+        MemoryError
+            That says how much they need.
+        """
+        backend, m = block.backend, block.shape[1]
+        try:
+            total = backend.zeros((n_classes, m))
+        except MemoryError as error:
+            raise sums_too_large(n_classes, m, 1) from error
+        recipe = Recipe("class sums", block.reader)
+        return cls(backend, recipe, [0.0] * n_classes, [0] * n_classes, total)
+
+    def add(self, block: Block, samples: Samples, ctx: Context) -> Self:
+        block.add_sums(samples, self.total, ctx)
+        self._count(samples)
+        return self
+
+
+def class_sums(block: Block, samples: Samples, ctx: Context) -> ClassSums:
+    """Class sums of a block.
+
+    Raises
+    ------
+    ValueError
+        For values that are not finite, or that the block's reader refuses. They are searched for
+        only if a sum is not finite.
+    """
+    sums = ClassSums.empty(block, samples.n_classes).add(block, samples, ctx)
+    if not all(math.isfinite(s) for s in feature_sums(sums.total, ctx)):
+        block.check_finite(False, ctx)
+        xp = sums.backend.xp
+        bad = xp.nonzero(~xp.all(xp.isfinite(sums.total), axis=0))[0]
+        raise_overflow(int(bad[0]) if bad.shape[0] else 0)
+    return sums
+
+
+def feature_sums(total: Array, ctx: Context) -> list[float]:
+    """Sums over all features: K numbers from a (K, m) array."""
+    xp = ctx.backend.xp
+    sums = ctx.sum_columns(lambda part: xp.sum(total[:, part], axis=1), total.shape[1])
+    return to_floats(sums)

@@ -1,0 +1,200 @@
+"""Class moments with all second moments about the class means: an m x m matrix of them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from ..arrays.backend import Backend
+from ..arrays.context import Context
+from ..arrays.errors import TooLargeError
+from ..arrays.functions import to_float
+from ..arrays.linalg import one_blas_thread
+from ..arrays.typing import Array
+from ..blocks.block import Block
+from ..blocks.errors import LARGEST_SQUARABLE
+from ..blocks.samples import Samples
+from ..blocks.scatter import Scatter, add_scatter
+from .base import Recipe, Statistics
+
+_MOST_APART = 2**24  # numbers that the scatter matrices of all classes may have, to be kept apart
+_WORK_MATRICES = 7  # that a fit needs beside its sums: eigenvectors, the root, copies
+
+
+@dataclass
+class CrossMoments(Statistics):
+    """Weights, counts, sums and scatter matrices of the classes.
+
+    The covariance needs the scatter of all classes together. The objective divides the scatter of
+    each class by its weight, which a stream knows at its end alone: so the matrices of the classes
+    are kept apart, unless they are many and the final weights are known beforehand.
+
+    Attributes
+    ----------
+    cross : array of shape (K, m, m) or (2, m, m), float64
+        Weighted sums of (x - mean)(x - mean)' of each class; or, where ``recipe.final`` is given,
+        their sum over the classes, and their sum with each divided by its final weight.
+    cubic : array of shape (K, m), float64, or None
+        Weighted sums of ``|x - mean|^2 (x - mean)``, for the Ledoit-Wolf shrinkage.
+    quartic : array of shape (K,), float64, or None
+        Weighted sums of ``|x - mean|^4``.
+    """
+
+    ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {
+        "total": ("class", "feature"),
+        "cross": ("class", "feature", "feature"),
+        "cubic": ("class", "feature"),
+        "quartic": ("class",),
+    }
+    needs_squares: ClassVar[bool] = True
+
+    cross: Array = None
+    cubic: Array | None = None
+    quartic: Array | None = None
+
+    @classmethod
+    def empty(
+        cls,
+        backend: Backend,
+        k: int,
+        m: int,
+        *,
+        fourth: bool,
+        final: list[float] | None = None,
+    ) -> Self:
+        """Moments of no samples.
+
+        Parameters
+        ----------
+        backend : Backend
+        k, m : int
+            Classes and features.
+        fourth : bool
+            Whether to keep third and fourth moments.
+        final : list of K floats, optional
+            The weights of the classes, where all data come now.
+        """
+        if fourth or k * m * m <= _MOST_APART:
+            final = None
+        kept = None if final is None else tuple(final)
+        recipe = Recipe("cross moments", fourth=fourth, final=kept)
+        total, cross = backend.zeros((k, m)), backend.zeros((k if final is None else 2, m, m))
+        cubic, quartic = (backend.zeros((k, m)), backend.zeros(k)) if fourth else (None, None)
+        weight, count = [0.0] * k, [0] * k
+        return cls(
+            *(backend, recipe, weight, count, total), cross=cross, cubic=cubic, quartic=quartic
+        )
+
+    @property
+    def final(self) -> tuple[float, ...] | None:
+        """W_c of all the data that will ever come, or None where the classes are kept apart."""
+        return self.recipe.final
+
+    def add(self, block: Block, samples: Samples, ctx: Context) -> Self:
+        if self.final is not None and any(self.weight):
+            raise ValueError(
+                f"fit() has kept the scatter of {len(self.weight)} classes together, and no batch "
+                "can follow. Give the first batch to partial_fit as well."
+            )
+        with one_blas_thread(self.backend):
+            block.add_scatter(samples, self, ctx)
+        self.count = [a + b for a, b in zip(self.count, samples.count, strict=True)]
+        return self
+
+    def _columns_changed_by(self, block: Block) -> None:
+        """None: the matrices are copied whole before a batch."""
+
+    def _add_class(self, c: int, other: Self, d: int) -> None:
+        cubic = None if other.cubic is None else other.cubic[d, :]
+        quartic = None if other.quartic is None else other.quartic[d]
+        part = Scatter(other.weight[d], other.total[d, :], other.cross[d, :, :], cubic, quartic)
+        add_scatter(self, c, part)
+        self.count[c] += other.count[d]
+
+    def _add_all(self, other: Self, mapping: Any) -> None:
+        if self.final is None:
+            super()._add_all(other, mapping)
+            return
+        # The matrices are sums over the classes already; what is added for each class is the term
+        # for the difference of its two means.
+        self.cross += other.cross
+        nothing = self.backend.zeros(other.cross.shape[1:])
+        for c, weight in enumerate(other.weight):
+            add_scatter(self, c, Scatter(weight, other.total[c, :], nothing, None, None))
+            self.count[c] += other.count[c]
+
+    def _empty_like(self, n_classes: int) -> Self:
+        if self.final is not None:
+            raise ValueError(
+                "the scatter matrices of the classes were kept together: such statistics have no "
+                "unions of classes. Make them with statistics() or partial_fit()."
+            )
+        return super()._empty_like(n_classes)
+
+    def within(self) -> Array:
+        """The scatter of all classes about their means: (m, m)."""
+        return self.cross[0, :, :] if self.final else self.backend.xp.sum(self.cross, axis=0)
+
+    def mean_within(self) -> Array:
+        """The sum of the scatter of each class divided by its weight: (m, m)."""
+        if self.final:
+            return self.cross[1, :, :]
+        found = self.cross[0, :, :] / self.weight[0]
+        for c in range(1, len(self.weight)):
+            found = found + self.cross[c, :, :] / self.weight[c]
+        return found
+
+    def traces(self) -> list[float]:
+        """The traces of the matrices in ``cross``: finite unless a sum has left float64."""
+        xp = self.backend.xp
+        return [to_float(xp.linalg.trace(self.cross[g, :, :])) for g in range(self.cross.shape[0])]
+
+
+def cross_moments(
+    block: Block, samples: Samples, ctx: Context, *, fourth: bool, mergeable: bool = False
+) -> CrossMoments:
+    """Cross moments of one block, seen whole.
+
+    Unless they are to be ``mergeable``, the matrices of many classes are kept together.
+
+    Raises
+    ------
+    ValueError
+        For values that are not finite or whose squares overflow. They are searched for only if a
+        sum is not finite.
+    """
+    k, m = samples.n_classes, block.shape[1]
+    final = None if mergeable else samples.weight
+    moments = CrossMoments.empty(block.backend, k, m, fourth=fourth, final=final)
+    moments.add(block, samples, ctx)
+    # Moments about the mean show no value that is the same in all samples; the totals show it.
+    xp = block.backend.xp
+    most = to_float(xp.max(xp.abs(moments.total)))
+    overflow = not all(math.isfinite(t) for t in [most, *moments.traces()])
+    if overflow or most > LARGEST_SQUARABLE:
+        block.check_finite(True, ctx)
+    if overflow:
+        raise ValueError("the sums of squares of X overflow float64. Rescale the features.")
+    return moments
+
+
+def check_size(m: int, n_classes: int, budget: int, *, fourth: bool, streaming: bool) -> None:
+    """Raise, before anything is allocated, where m x m matrices do not fit into the budget.
+
+    Raises
+    ------
+    MemoryError
+        That names the diagonal form, which needs none.
+    """
+    apart = streaming or fourth or n_classes * m * m <= _MOST_APART
+    # A batch is added to a copy, so that a bad one changes nothing.
+    sums = (n_classes if apart else 2) * (2 if streaming else 1)
+    size = 8 * m * m * (sums + _WORK_MATRICES)
+    if size > budget:
+        raise TooLargeError(
+            f"the covariance of {m:,} features takes {sums + _WORK_MATRICES} matrices of {m:,} x "
+            f"{m:,} numbers, {size:,} bytes, and the memory budget is {budget:,}. Select features "
+            "first, raise memory_budget, or use L2CenterClassifier(scale='pooled'), the diagonal "
+            "form, which needs no matrix."
+        )

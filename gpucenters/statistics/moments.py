@@ -1,0 +1,325 @@
+"""Class moments: weights, sums and second moments of each class and feature."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from ..arrays.context import Context
+from ..arrays.functions import clip_negative, to_float, to_floats
+from ..arrays.typing import Array
+from ..blocks.block import Block
+from ..blocks.chan import CentredSums, add_centred
+from ..blocks.conditioning import LARGEST_SHARE, is_ill_conditioned
+from ..blocks.errors import LARGEST_SQUARABLE
+from ..blocks.samples import Samples
+from .base import Recipe, Statistics, sums_too_large
+
+_EXACT_INTEGERS = 2.0**53  # integers below it are exact in float64
+
+
+@dataclass
+class ClassMoments(Statistics):
+    """Weights, counts, sums and second moments of the classes, in one of two forms.
+
+    *Centred*: sums of squares about the class means, merged by Chan's formula. Dense data give it.
+
+    *Raw*: sums of x^2, which add up, so that any split of integer data gives the same bits. Sparse
+    data give it, since implicit zeros add nothing to it. Where second moments are kept for each
+    feature, the columns in which raw sums are ill-conditioned are kept centred as well. A union has
+    no ill-conditioned column that none of its parts has (see `conditioning`), so those of both
+    parts are enough, and a part that has no centred moments there forms them from its raw sums.
+
+    Raw moments become centred ones when they are added to or merged with centred ones.
+
+    Attributes
+    ----------
+    centred : array of shape (K, m) or (K,), float64, or None
+        Weighted sums of squares about the class means, for each feature or summed over them. None
+        in raw form.
+    square : array of shape (K, m), float64, or None
+        Weighted sums of x^2: raw form, for each feature.
+    sum_of_squares : array of shape (K,), float64, or None
+        Weighted sums of x^2 over all features: raw form, summed.
+    ill_conditioned : array of int64 of shape (f,), or None
+        Columns where raw sums are, or once were, ill-conditioned.
+    ill_total, ill_centred : arrays of shape (K, f), float64, or None
+        Sums and centred squares of these columns.
+    """
+
+    ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {
+        "total": ("class", "feature"),
+        "centred": ("class", "feature"),
+        "square": ("class", "feature"),
+        "sum_of_squares": ("class",),
+        "ill_conditioned": ("column",),
+        "ill_total": ("class", "column"),
+        "ill_centred": ("class", "column"),
+    }
+    needs_squares: ClassVar[bool] = True
+
+    centred: Array | None = None
+    square: Array | None = None
+    sum_of_squares: Array | None = None
+    ill_conditioned: Array | None = None
+    ill_total: Array | None = None
+    ill_centred: Array | None = None
+
+    @classmethod
+    def empty(cls, block: Block, n_classes: int, *, per_feature: bool, raw: bool) -> Self:
+        """Moments of no samples.
+
+        Parameters
+        ----------
+        block : Block
+        n_classes : int
+        per_feature : bool
+            Whether second moments are kept for each feature.
+        raw : bool
+            The form.
+
+        Raises
+        ------
+        MemoryError
+            That says how much they need.
+        """
+        backend, m = block.backend, block.shape[1]
+        recipe = Recipe("class moments", block.reader, per_feature)
+        shape = (n_classes, m) if per_feature else (n_classes,)
+        name = "centred" if not raw else "square" if per_feature else "sum_of_squares"
+        try:
+            arrays = {"total": backend.zeros((n_classes, m)), name: backend.zeros(shape)}
+        except MemoryError as error:
+            raise sums_too_large(n_classes, m, 1 + per_feature) from error
+        return cls(backend, recipe, [0.0] * n_classes, [0] * n_classes, **arrays)
+
+    # --- adding and merging --------------------------------------------------------------------
+
+    def add(self, block: Block, samples: Samples, ctx: Context) -> Self:
+        if self.centred is None and block.has_implicit_zeros:
+            self._add_raw(block, samples, ctx)
+            return self
+        self._become_centred(ctx)
+        assert self.centred is not None
+        sums = CentredSums(list(self.weight), self.total, self.centred)
+        block.add_centred(samples, sums, ctx)
+        self.weight = sums.weight
+        self.count = [a + b for a, b in zip(self.count, samples.count, strict=True)]
+        return self
+
+    def _columns_changed_by(self, block: Block) -> Array | None:
+        # Where the weight of a class grows, its centred squares change in every column.
+        return None if self.centred is not None else block.touched_columns()
+
+    def _add_raw(self, block: Block, samples: Samples, ctx: Context) -> None:
+        columns = block.touched_columns()
+        sums = {"square": self.square, "sum_of_squares": self.sum_of_squares}
+        block.add_sums(samples, self.total, ctx, **sums)
+        before = list(self.weight)
+        self._count(samples)
+        if self.square is not None:
+            found = self._find_ill_conditioned(columns, ctx)
+            self._add_ill_conditioned(found, block, samples, before, ctx)
+
+    def _add_all(self, other: Self, mapping: Sequence[int]) -> None:
+        if self.centred is not None or other.centred is not None:
+            self._become_centred(Context.of(self.backend))
+            other = other._same_arrays()
+            other._become_centred(Context.of(self.backend))
+        elif self.ill_conditioned is not None or other.ill_conditioned is not None:
+            columns = _union(self.ill_conditioned, other.ill_conditioned, self.backend.xp)
+            other = other._same_arrays()
+            self._keep_centred(columns)
+            other._keep_centred(columns)
+        super()._add_all(other, mapping)
+
+    def _add_class(self, c: int, other: Self, d: int) -> None:
+        for total, centred in (("total", "centred"), ("ill_total", "ill_centred")):
+            mine, others = getattr(self, centred), getattr(other, centred)
+            if mine is not None:
+                sums = CentredSums(list(self.weight), getattr(self, total), mine)
+                part = getattr(other, total)[d, :], others[d, ...]
+                add_centred(sums, c, other.weight[d], *part)
+        for name in ("square", "sum_of_squares"):
+            if getattr(self, name) is not None:
+                getattr(self, name)[c, ...] += getattr(other, name)[d, ...]
+        if self.centred is None:
+            self.total[c, :] += other.total[d, :]
+        self.weight[c] += other.weight[d]
+        self.count[c] += other.count[d]
+
+    # --- ill-conditioned columns ---------------------------------------------------------------
+
+    def _find_ill_conditioned(self, columns: Array | None, ctx: Context) -> Array:
+        """Columns, among those given, that are ill-conditioned and not kept centred yet."""
+        xp, m, square = self.backend.xp, self.shape[1], self.square
+        assert square is not None
+        weight = self.backend.asarray(self.weight)[:, None]
+
+        def is_ill(total: Array, square: Array) -> Array:
+            return xp.any(is_ill_conditioned(total, square, weight), axis=0)
+
+        if columns is None:
+            found = ctx.map_columns(
+                lambda part: is_ill(self.total[:, part], square[:, part]), m, len(self.weight)
+            )
+            columns = xp.nonzero(xp.concat(found))[0]
+        else:
+            total, squares = (xp.take(a, columns, axis=1) for a in (self.total, square))
+            columns = columns[is_ill(total, squares)]
+        if self.ill_conditioned is None or columns.shape[0] == 0:
+            return columns
+        known = self.backend.zeros(m, xp.bool)
+        known[self.ill_conditioned] = True
+        return columns[~xp.take(known, columns)]
+
+    def _add_ill_conditioned(
+        self, found: Array, block: Block, samples: Samples, before: list[float], ctx: Context
+    ) -> None:
+        """Add a block, which the raw sums hold already, to the columns that are kept centred.
+
+        Before the block, the columns that are ``found`` only now were not ill-conditioned, so that
+        their raw sums of that time (those of now less those of the block) are accurate.
+        """
+        xp, backend = self.backend.xp, self.backend
+        assert self.square is not None
+        old = 0 if self.ill_conditioned is None else int(self.ill_conditioned.shape[0])
+        if old + found.shape[0] == 0:
+            return
+        columns = found if old == 0 else xp.concat([self.ill_conditioned, found])
+        order = xp.argsort(columns)
+        total, centred = block.centred_moments(samples, xp.take(columns, order), ctx)
+        back = xp.argsort(order)
+        total, centred = xp.take(total, back, axis=1), xp.take(centred, back, axis=1)
+        w = backend.asarray([w or 1.0 for w in samples.weight])[:, None]
+        was = backend.asarray([w or 1.0 for w in before])[:, None]
+        new_total, new_centred = total[:, old:], centred[:, old:]
+        square = xp.take(self.square, found, axis=1)
+        square = square - (new_centred + new_total * (new_total / w))
+        new_total = xp.take(self.total, found, axis=1) - new_total
+        # Without weight before the block, the differences are rounding, and must be zero.
+        nothing = backend.asarray([[w == 0] for w in before])
+        new_total = xp.where(nothing, xp.zeros_like(new_total), new_total)
+        new_centred = clip_negative(square - new_total * (new_total / was))
+        new_centred = xp.where(nothing, xp.zeros_like(new_centred), new_centred)
+        if old:
+            new_total = xp.concat([self.ill_total, new_total], axis=1)
+            new_centred = xp.concat([self.ill_centred, new_centred], axis=1)
+        sums = CentredSums(before, new_total, new_centred)
+        for c, weight in enumerate(samples.weight):
+            add_centred(sums, c, weight, total[c, :], centred[c, :])
+        self.ill_conditioned, self.ill_total, self.ill_centred = columns, new_total, new_centred
+
+    def _keep_centred(self, columns: Array) -> None:
+        """Keep these columns, those kept already among them, centred: new ones from raw sums."""
+        xp = self.backend.xp
+        total, square = (xp.take(a, columns, axis=1) for a in (self.total, self.square))
+        weight = self.backend.asarray([w or 1.0 for w in self.weight])[:, None]
+        centred = clip_negative(square - total * (total / weight))
+        if self.ill_conditioned is not None:
+            at = xp.searchsorted(columns, self.ill_conditioned)
+            total[:, at], centred[:, at] = self.ill_total, self.ill_centred
+        self.ill_conditioned, self.ill_total, self.ill_centred = columns, total, centred
+
+    # --- what models read ----------------------------------------------------------------------
+
+    def centred_squares(self, ctx: Context) -> Array:
+        """Sums of squares about the class means for each feature: (K, m)."""
+        if self.centred is not None:
+            return self.centred
+        square, total = self.square, self.total
+        assert square is not None
+        weight = self.backend.asarray([w or 1.0 for w in self.weight])[:, None]
+        found = self.backend.zeros(self.shape)
+
+        def fill(part: slice) -> None:
+            means = total[:, part] / weight
+            found[:, part] = clip_negative(square[:, part] - total[:, part] * means)
+
+        ctx.map_columns(fill, self.shape[1], self.shape[0])
+        if self.ill_conditioned is not None:
+            found[:, self.ill_conditioned] = self.ill_centred
+        return found
+
+    def scatter(self, ctx: Context) -> list[float]:
+        """Sum of squares about the mean of each class, over all features."""
+        if self.sum_of_squares is not None:
+            means, squares = self._squares_of_means(ctx), to_floats(self.sum_of_squares)
+            return [max(q - m, 0.0) for q, m in zip(squares, means, strict=True)]
+        found = self.centred_squares(ctx)
+        return to_floats(found if found.ndim == 1 else self.backend.xp.sum(found, axis=1))
+
+    def _become_centred(self, ctx: Context) -> None:
+        if self.centred is not None:
+            return
+        if self.sum_of_squares is not None:
+            self.centred = self.backend.asarray(self.scatter(ctx))
+        else:
+            self.centred = self.centred_squares(ctx)
+        self.square = self.sum_of_squares = None
+        self.ill_conditioned = self.ill_total = self.ill_centred = None
+
+    def _squares_of_means(self, ctx: Context) -> list[float]:
+        """W_c times the squared norm of the mean of each class."""
+        xp, total = self.backend.xp, self.total
+
+        def squares(part: slice) -> Array:
+            x = total[:, part]
+            return xp.sum(x * x, axis=1)
+
+        sums = to_floats(ctx.sum_columns(squares, self.shape[1]))
+        return [square / (w or 1.0) for square, w in zip(sums, self.weight, strict=True)]
+
+    def cancels(self, block: Block, samples: Samples, ctx: Context) -> bool:
+        """Whether the scatter is ill-conditioned in these raw sums over a block, and not exact."""
+        if self.sum_of_squares is None:
+            return False
+        means, squares = self._squares_of_means(ctx), to_floats(self.sum_of_squares)
+        if not any(m > LARGEST_SHARE * q for m, q in zip(means, squares, strict=True)):
+            return False
+        exact = max(squares) < _EXACT_INTEGERS and samples.has_integer_weights
+        return not (exact and block.holds_integers(ctx))
+
+    def may_hide_overflow(self) -> bool:
+        """Whether a value too large to be squared may be among those added.
+
+        Centred squares show no value that is the same in all samples; the totals show it.
+        """
+        xp = self.backend.xp
+        return self.centred is not None and to_float(xp.max(xp.abs(self.total))) > LARGEST_SQUARABLE
+
+
+def _union(a: Array | None, b: Array | None, xp: object) -> Array:
+    if a is None or b is None:
+        return xp.sort(b if a is None else a)  # type: ignore[attr-defined]
+    return xp.unique_values(xp.concat([a, b]))  # type: ignore[attr-defined]
+
+
+def class_moments(
+    block: Block, samples: Samples, ctx: Context, *, per_feature: bool
+) -> ClassMoments:
+    """Moments of one block, seen whole: where its raw sums cancel, it is read again.
+
+    Raises
+    ------
+    ValueError
+        For values that are not finite or whose squares overflow. They are searched for only if a
+        sum is not finite.
+    """
+
+    def read(raw: bool) -> ClassMoments:
+        k = samples.n_classes
+        moments = ClassMoments.empty(block, k, per_feature=per_feature, raw=raw)
+        return moments.add(block, samples, ctx)
+
+    moments = read(raw=block.has_implicit_zeros)
+    if moments.cancels(block, samples, ctx):
+        moments = read(raw=False)
+    huge = moments.may_hide_overflow()
+    if huge or not all(math.isfinite(s) for s in moments.scatter(ctx)):
+        block.check_finite(True, ctx)
+        if not huge:
+            raise ValueError("the sums of squares of X overflow float64. Rescale the features.")
+    return moments

@@ -1,0 +1,364 @@
+"""Statistics: made from shards, merged, moved, pickled, and fitted from."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import pickletools
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+from conftest import BACKENDS
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from strategies import Problem, modest, problems, quietly
+
+import gpucenters
+from gpucenters import (
+    L1CenterClassifier,
+    L2CenterClassifier,
+    MahalanobisCenterClassifier,
+    SparseBernoulliNB,
+    SparseMultinomialNB,
+)
+from gpucenters.statistics import Statistics
+
+MODELS = [
+    L2CenterClassifier(k=2),
+    L2CenterClassifier(k=2, scale="std"),
+    L2CenterClassifier(k=2, scale="pooled", priors="empirical"),
+    SparseBernoulliNB(k=2, alpha=0.5),
+    SparseMultinomialNB(k=2),
+    MahalanobisCenterClassifier(k=2, shrinkage=0.3),
+    MahalanobisCenterClassifier(k=2, shrinkage="ledoit-wolf"),
+]
+EXACT = MODELS[
+    :5
+]  # those whose raw sums of integers, stored sparse, have the same bits in any order
+
+rng = np.random.default_rng(0)
+X = rng.poisson(1.0, (60, 5)).astype(np.float64)
+X[:, 4] += 3
+y = np.arange(60) % 3
+s = rng.integers(0, 3, 60).astype(np.float64)
+SHARDS = [slice(0, 7), slice(7, 8), slice(8, 40), slice(40, 60)]
+
+
+def _shards(model: Any, data: Any, weights: Any = None) -> list[Statistics]:
+    return [
+        model.statistics(
+            data[rows, :],
+            y[rows],
+            classes=[0, 1, 2],
+            sample_weight=None if weights is None else weights[rows],
+        )
+        for rows in SHARDS
+    ]
+
+
+def _merged(parts: list[Statistics]) -> Statistics:
+    whole = parts[0].copy()
+    for part in parts[1:]:
+        whole.merge(part)
+    return whole
+
+
+def _bits(statistics: Statistics) -> list[Any]:
+    found = [np.asarray(a).tobytes() for _, _, a in statistics.to(_HOST)._arrays()]
+    return [*found, list(statistics.weight), list(statistics.count)]
+
+
+_HOST = gpucenters.arrays.backend.HOST
+
+
+def _assert_same_model(found: Any, expected: Any, backend: Any = None) -> None:
+    host = np.asarray if backend is None else backend.host
+    np.testing.assert_array_equal(found.support_, expected.support_)
+    np.testing.assert_allclose(host(found.scores_), host(expected.scores_), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(host(found.centers_), host(expected.centers_), rtol=1e-9)
+    assert found.objective_ == pytest.approx(expected.objective_, rel=1e-9, abs=1e-9)
+    np.testing.assert_array_equal(found.classes_, expected.classes_)
+
+
+@pytest.mark.parametrize("weights", [None, s, s + 0.25], ids=["unit", "integer", "real"])
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_merged_shards_fit_as_all_samples(model: Any, weights: Any, backend: Any) -> None:
+    for container in backend.containers(X):
+        expected = quietly(clone(model).fit, container, y, weights)
+        whole = _merged(_shards(model, container, weights))
+        found = quietly(clone(model).fit_statistics, whole)
+        _assert_same_model(found, expected, backend)
+        assert found.n_features_in_ == 5
+        predicted = backend.host(found.predict(container))
+        np.testing.assert_array_equal(predicted, backend.host(expected.predict(container)))
+
+
+@pytest.mark.parametrize("model", EXACT, ids=str)
+@given(problem=problems(), data=st.data())
+@modest(30)
+def test_sparse_integer_sums_merge_to_the_same_bits_in_any_order(
+    model: Any, problem: Problem, data: Any
+) -> None:
+    values, labels, weights = np.abs(problem.X), problem.y, problem.weight
+    n, classes = len(labels), np.unique(labels)
+    cuts = sorted(data.draw(st.lists(st.integers(1, n - 1), max_size=3, unique=True)))
+    order = data.draw(st.permutations(range(len(cuts) + 1)))
+    bounds = [0, *cuts, n]
+    matrix = scipy.sparse.csr_array(values.astype(np.float64))
+    parts = [
+        model.statistics(
+            matrix[bounds[i] : bounds[i + 1]],
+            labels[bounds[i] : bounds[i + 1]],
+            classes=classes,
+            sample_weight=weights[bounds[i] : bounds[i + 1]],
+        )
+        for i in range(len(bounds) - 1)
+    ]
+    if getattr(parts[0], "ill_conditioned", None) is not None or any(
+        getattr(part, "centred", None) is not None for part in parts
+    ):
+        return  # what is kept centred merges to the same bits in a fixed order only
+    one = _merged(parts)
+    other = _merged([parts[i] for i in order])
+    for name in ("total", "square", "sum_of_squares"):
+        if getattr(one, name, None) is not None:
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    assert one.weight == other.weight and one.count == other.count
+
+
+@given(problem=problems(), data=st.data(), offset=st.sampled_from([0, 1, 10**6]))
+@modest(60)
+def test_scaled_l2_from_any_split_is_that_of_all_samples(
+    problem: Problem, data: Any, offset: int
+) -> None:
+    """Ill-conditioned columns of one part, of both, or of neither."""
+    values, labels, weights = problem.X.astype(np.float64), problem.y, problem.weight
+    values[:, 0] += offset
+    n, classes = len(labels), np.unique(labels)
+    cut = data.draw(st.integers(1, n - 1))
+    model = L2CenterClassifier(scale="std")
+    kinds = data.draw(
+        st.lists(st.sampled_from([np.asarray, scipy.sparse.csr_array]), min_size=2, max_size=2)
+    )
+    expected = clone(model).fit(values, labels, weights)
+    parts = [
+        model.statistics(kind(values[r]), labels[r], classes=classes, sample_weight=weights[r])
+        for kind, r in zip(kinds, (slice(0, cut), slice(cut, n)), strict=True)
+    ]
+    found = clone(model).fit_statistics(parts[0].merge(parts[1]))
+    np.testing.assert_allclose(found.scale_, expected.scale_, rtol=1e-7)
+    np.testing.assert_allclose(found.scores_, expected.scores_, rtol=1e-7, atol=1e-9)
+    assert found.objective_ == pytest.approx(expected.objective_, rel=1e-7, abs=1e-7)
+
+
+@pytest.mark.parametrize("model", [L2CenterClassifier(), L2CenterClassifier(scale="std")], ids=str)
+def test_a_shard_whose_sums_cancel_is_centred_and_loses_no_digits(model: Any) -> None:
+    values = np.asarray([[1e8], [1e8 + 1], [1e8 + 2], [1e8 + 3], [1e8 + 4], [1e8 + 5]]) + 0.5
+    labels = [0, 0, 0, 1, 1, 1]
+    expected = clone(model).fit(values, labels)
+    matrix = scipy.sparse.csr_array(values)
+    parts = [
+        model.statistics(matrix[[0, 3, 1]], [0, 1, 0], classes=[0, 1]),
+        model.statistics(matrix[[4, 2, 5]], [1, 0, 1], classes=[0, 1]),
+    ]
+    found = clone(model).fit_statistics(parts[0].merge(parts[1]))
+    assert found.objective_ == pytest.approx(expected.objective_, rel=1e-6)
+    np.testing.assert_allclose(found.scores_, expected.scores_, rtol=1e-6)
+
+
+def test_a_shard_in_which_a_column_is_not_stored_merges_with_one_that_keeps_it_centred() -> None:
+    values = np.zeros((8, 3))
+    values[:4, 1] = 1e7 + np.arange(4)  # ill-conditioned in the first shard, zero in the second
+    values[:, 2] = np.arange(8)
+    labels = np.arange(8) % 2
+    model = L2CenterClassifier(scale="pooled")
+    expected = clone(model).fit(values, labels)
+    matrix = scipy.sparse.csr_array(values)
+    for order in ((0, 1), (1, 0)):
+        parts = [
+            model.statistics(matrix[r], labels[r], classes=[0, 1])
+            for r in (slice(0, 4), slice(4, 8))
+        ]
+        assert parts[0].ill_conditioned is not None
+        found = clone(model).fit_statistics(parts[order[0]].merge(parts[order[1]]))
+        np.testing.assert_allclose(found.scale_, expected.scale_, rtol=1e-12)
+        np.testing.assert_allclose(found.scores_, expected.scores_, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("mapping", [[0, 0, 1], [1, 0, 0], [0, 1, 0], [2, 0, 1]])
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_merged_classes_are_those_of_merged_labels(model: Any, mapping: list[int]) -> None:
+    labels = np.asarray(mapping)[y]
+    for container in (X, scipy.sparse.csr_array(X + np.asarray([0, 0, 0, 0, 1e4]))):
+        expected = quietly(clone(model).fit, container, labels, s)
+        apart = model.statistics(container, y, sample_weight=s)
+        kept = _bits(apart)
+        union = apart.merge_classes(mapping)
+        _assert_same_model(quietly(clone(model).fit_statistics, union), expected)
+        assert _bits(apart) == kept
+
+
+def test_merge_classes_takes_labels_and_refuses_other_mappings() -> None:
+    apart = L2CenterClassifier().statistics(X, y)
+    union = apart.merge_classes([0, 1, 1], classes=["rest", "others"])
+    assert L2CenterClassifier().fit_statistics(union).classes_.tolist() == ["rest", "others"]
+    for mapping in ([0, 1], [0, 2, 2], [0, 1, -1], []):
+        with pytest.raises(ValueError, match="must name a new class"):
+            apart.merge_classes(mapping)
+    with pytest.raises(ValueError, match=r"classes has shape \(1,\), expected \(2,\)"):
+        apart.merge_classes([0, 1, 1], classes=["one"])
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_statistics_pickle_on_the_host_without_modules(model: Any, backend: Any) -> None:
+    for container in backend.containers(X):
+        statistics = model.statistics(container, y)
+        dumped = pickle.dumps(statistics)
+        names = {str(arg) for _, arg, _ in pickletools.genops(dumped) if isinstance(arg, str)}
+        assert not any(name.startswith(("cupy.", "cupyx")) for name in names)
+        restored = pickle.loads(dumped)
+        assert restored.backend == statistics.backend
+        assert _bits(restored) == _bits(statistics)
+        assert _bits(copy.deepcopy(statistics)) == _bits(statistics)
+        _assert_same_model(
+            quietly(clone(model).fit_statistics, restored),
+            quietly(clone(model).fit, container, y),
+            backend,
+        )
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_statistics_of_one_device_merge_with_those_of_another(model: Any) -> None:
+    there = BACKENDS["cupy"].array(X)
+    parts = [
+        model.statistics(X[:30], y[:30], classes=[0, 1, 2]),
+        model.statistics(there[30:, :], y[30:], classes=[0, 1, 2]),
+    ]
+    found = quietly(clone(model).fit_statistics, parts[0].merge(parts[1]))
+    assert isinstance(found.scores_, np.ndarray)
+    _assert_same_model(found, quietly(clone(model).fit, X, y))
+    moved = quietly(clone(model).set_params(device="cuda").fit_statistics, parts[0])
+    BACKENDS["cupy"].check(moved.scores_)
+
+
+def test_merge_leaves_the_other_statistics_as_they_are() -> None:
+    for model in MODELS:
+        for kind in (np.asarray, scipy.sparse.csr_array):
+            one, other = (model.statistics(kind(X[r]), y[r], classes=[0, 1, 2]) for r in SHARDS[2:])
+            kept = _bits(other)
+            assert one.merge(other) is one
+            assert _bits(other) == kept
+
+
+@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array])
+@pytest.mark.parametrize("scale", [None, "std"])
+def test_a_merge_that_overflows_changes_nothing(scale: Any, kind: Any) -> None:
+    model = L2CenterClassifier(scale=scale)
+    one = model.statistics(kind(np.full((2, 1), 1e154)), [0, 1])
+    other = model.statistics(kind(np.full((2, 1), -1e154)), [0, 1])
+    kept = _bits(one)
+    with pytest.raises(ValueError, match="overflow float64"):
+        one.merge(other)
+    assert _bits(one) == kept
+
+
+def test_merge_refuses_statistics_that_were_made_otherwise() -> None:
+    plain, scaled = L2CenterClassifier(), L2CenterClassifier(scale="std")
+    with pytest.raises(ValueError, match=r"class moments.*with second moments for each feature"):
+        plain.statistics(X, y).merge(scaled.statistics(X, y))
+    with pytest.raises(ValueError, match=r"3 classes and 5 features, the others of 3 and 4"):
+        plain.statistics(X, y).merge(plain.statistics(X[:, :4], y))
+    with pytest.raises(ValueError, match="the classes of the two statistics differ"):
+        plain.statistics(X, y).merge(plain.statistics(X, y + 1))
+    with pytest.raises(ValueError, match="cannot be merged"):
+        plain.statistics(X, y).merge(SparseMultinomialNB().statistics(X, y))
+    one, two = (SparseBernoulliNB(binarize=t).statistics(X, y) for t in (0.0, 1.0))
+    with pytest.raises(ValueError, match="cannot be merged"):
+        one.merge(two)
+    with pytest.raises(TypeError, match="only statistics can be merged, got ndarray"):
+        plain.statistics(X, y).merge(X)
+
+
+def test_fit_statistics_refuses_what_does_not_serve_the_model() -> None:
+    sums = SparseMultinomialNB().statistics(X, y)
+    with pytest.raises(ValueError, match=r"L2CenterClassifier .* needs class moments, got class s"):
+        L2CenterClassifier().fit_statistics(sums)
+    with pytest.raises(ValueError, match="with second moments for each feature, got class mom"):
+        L2CenterClassifier(scale="std").fit_statistics(L2CenterClassifier().statistics(X, y))
+    with pytest.raises(TypeError, match=r"takes what statistics\(\) returns, got ndarray"):
+        L2CenterClassifier().fit_statistics(X)
+    few = L2CenterClassifier().statistics(X[y < 2], y[y < 2], classes=[0, 1, 2])
+    with pytest.raises(ValueError, match="class 2 is left without weight"):
+        L2CenterClassifier().fit_statistics(few)
+    with pytest.raises(ValueError, match="needs at least two classes, got 1"):
+        L2CenterClassifier().fit_statistics(L2CenterClassifier().statistics(X, y * 0))
+    with pytest.raises(ValueError, match="priors has 2 entries, but there are 3 classes"):
+        L2CenterClassifier(priors=[0.5, 0.5]).fit_statistics(L2CenterClassifier().statistics(X, y))
+    # Statistics with more than a model needs do serve it.
+    more = L2CenterClassifier(scale="std").statistics(X, y)
+    _assert_same_model(L2CenterClassifier().fit_statistics(more), L2CenterClassifier().fit(X, y))
+
+
+def test_statistics_leave_the_model_as_it_is_and_are_not_changed_by_it() -> None:
+    model = L2CenterClassifier(k=2)
+    statistics = model.statistics(X, y)
+    assert not hasattr(model, "n_features_in_") and not hasattr(model, "classes_")
+    kept = _bits(statistics)
+    model.fit_statistics(statistics)
+    model.partial_fit(X, y)
+    assert _bits(statistics) == kept
+    _assert_same_model(model, L2CenterClassifier(k=2).fit(np.tile(X, (2, 1)), np.tile(y, 2)))
+
+
+def test_statistics_keep_the_names_of_features_and_classes() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=list("abcde"))
+    labels = np.asarray(["ham", "eggs", "spam"])[y]
+    statistics = L2CenterClassifier().statistics(frame, labels)
+    model = L2CenterClassifier(k=2).fit_statistics(statistics)
+    assert model.classes_.tolist() == ["eggs", "ham", "spam"]
+    expected = L2CenterClassifier(k=2).fit(frame, labels)
+    assert model.get_feature_names_out().tolist() == expected.get_feature_names_out().tolist()
+    with pytest.raises(ValueError, match="the feature_names of the two statistics differ"):
+        statistics.merge(L2CenterClassifier().statistics(frame.rename(columns=str.upper), labels))
+    model.fit_statistics(L2CenterClassifier().statistics(X, y))
+    assert not hasattr(model, "feature_names_in_")
+
+
+def test_l1_has_no_statistics() -> None:
+    assert not hasattr(L1CenterClassifier(), "statistics")
+
+
+def test_many_classes_kept_together_do_not_merge_into_unions(monkeypatch: Any) -> None:
+    from gpucenters.statistics import cross_moments
+
+    monkeypatch.setattr(cross_moments, "_MOST_APART", 0)
+    model = MahalanobisCenterClassifier(shrinkage=0.1).fit(X, y)
+    together = model._fitted.statistics
+    with pytest.raises(ValueError, match="were kept together"):
+        together.merge_classes([0, 1, 1])
+    # Those that statistics() makes are kept apart.
+    apart = MahalanobisCenterClassifier(shrinkage=0.1).statistics(X, y)
+    assert apart.cross.shape == (3, 5, 5) and together.cross.shape == (2, 5, 5)
+
+
+def test_scatter_matrices_kept_together_merge(monkeypatch: Any) -> None:
+    from gpucenters.arrays.context import Context
+    from gpucenters.blocks.convert import as_block
+    from gpucenters.blocks.samples import make_samples
+    from gpucenters.statistics import CrossMoments, cross_moments
+
+    monkeypatch.setattr(cross_moments, "_MOST_APART", 0)
+    final, ctx = [20.0, 20.0, 20.0], Context.of(_HOST)
+
+    def of(rows: slice) -> CrossMoments:
+        part = CrossMoments.empty(_HOST, 3, 5, fourth=False, final=final)
+        return part.add(as_block(X[rows], _HOST), make_samples(y[rows], len(y[rows]), _HOST), ctx)
+
+    whole = of(slice(0, 60))
+    merged = of(slice(0, 25)).merge(of(slice(25, 60)))
+    np.testing.assert_allclose(merged.cross, whole.cross, rtol=1e-12)
+    assert merged.weight == whole.weight and merged.count == whole.count

@@ -226,9 +226,7 @@ class Compressed:
     def columns(self, start: int, stop: int) -> tuple[Array, Array, Array]:
         """(rows, values, offsets) of the columns start..stop of a CSC matrix."""
         left, right = int(self.host_indptr[start]), int(self.host_indptr[stop])
-        offsets = (
-            self.backend.xp.astype(self.indptr[start : stop + 1], self.backend.xp.int64) - left
-        )
+        offsets = self.indptr[start : stop + 1] - self.host_indptr.dtype.type(left)
         return self.indices[left:right], self.data[left:right], offsets
 
 

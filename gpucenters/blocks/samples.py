@@ -69,7 +69,7 @@ class Samples:
         """The weights on the backend of the block."""
         return None if self.weights is None else self.backend.asarray(self.weights)
 
-    @cached_property
+    @property
     def share(self) -> np.ndarray:
         """The weight of each sample divided by that of its class, on the host."""
         share = 1.0 / np.asarray(self.weight)[self.codes]

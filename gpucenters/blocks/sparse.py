@@ -204,6 +204,8 @@ class SparseBlock(Compressed):
         def corrections(entries: Entries) -> tuple[Array, list[Array]]:
             position = entries.of_column(position_of)
             keep = xp.nonzero(position >= 0)[0]
+            if keep.shape[0] == 0:
+                return keep, []
             rows, position = xp.take(entries.rows(), keep), xp.take(position, keep)
             x = xp.astype(xp.take(entries.values, keep), xp.float64)
             changes = []

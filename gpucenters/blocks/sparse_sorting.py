@@ -6,6 +6,7 @@ from typing import Any
 
 from ..arrays import numpy_cupy
 from ..arrays.typing import Array
+from .compressed import INT32
 from .half import ClassHalf
 from .samples import Samples
 from .sorted_columns import SparseSortedColumns
@@ -20,7 +21,7 @@ def sort_segments(
     ----------
     rows, values : arrays of shape (e,)
         The entries, column after column.
-    offsets : array of int64 of shape (b + 1,)
+    offsets : array of integers of shape (b + 1,)
         Where the columns begin.
     samples : Samples
 
@@ -33,8 +34,9 @@ def sort_segments(
     """
     backend, k, b = samples.backend, samples.n_classes, int(offsets.shape[0]) - 1
     xp = backend.xp
-    kind = xp.int32 if k * b < 2**31 else xp.int64
-    column = numpy_cupy.repeat_per_row(xp.arange(b, dtype=kind), offsets, values.shape[0], xp)
+    kind = xp.int32 if k * b < INT32 else xp.int64
+    numbers, count = xp.arange(b, dtype=kind), values.shape[0]
+    column = numpy_cupy.repeat_per_row(numbers, offsets, count, xp, rows)
     segment = xp.astype(xp.take(samples.device_codes, rows), kind) * b + column
     x = values if values.dtype == xp.float32 else xp.astype(values, xp.float64)
     weight = None if samples.weights is None else xp.take(samples.device_weights, rows)
@@ -88,8 +90,10 @@ def _lists(
     values, weights = numpy_cupy.segment_sort(x, segment, k * width, xp, weight)
     ends = xp.cumsum(stored)
     start = ends - stored
+    count = x.shape[0]
     bounds = xp.concat([backend.zeros(1, xp.int64), ends])
-    owner = numpy_cupy.repeat_per_row(xp.arange(k * width, dtype=xp.int64), bounds, x.shape[0], xp)
+    bounds = bounds if count >= INT32 else xp.astype(bounds, segment.dtype, copy=False)
+    owner = numpy_cupy.repeat_per_row(backend.arange(k * width), bounds, count, xp, segment)
     # A list has a zero item if fewer rows of positive weight are stored than exist.
     rows = backend.asarray(samples.count, dtype=xp.int64)[:, None]
     stored, negative = xp.reshape(stored, shape), xp.reshape(negative, shape)

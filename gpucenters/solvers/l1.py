@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, clip_negative, to_float
+from ..arrays.functions import clip_negative, to_float
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.errors import raise_overflow
@@ -53,7 +53,7 @@ class L1Centers(SparseCenters):
 
 
 def _distance(x: Array, center: Array) -> Array:
-    return array_namespace(x).abs(x - center)
+    return abs(x - center)
 
 
 def solve_l1(block: Block, samples: Samples, ctx: Context, scale: str | None = None) -> L1Centers:

@@ -15,6 +15,7 @@ from gpucenters import L1CenterClassifier, L2CenterClassifier
 from gpucenters.arrays import cuda
 from gpucenters.arrays.backend import backend_of
 from gpucenters.arrays.context import Context
+from gpucenters.blocks.accumulators import RawSums
 from gpucenters.blocks.convert import as_block
 from gpucenters.blocks.samples import make_samples
 
@@ -139,8 +140,8 @@ def _resident(X: Any, y: np.ndarray, k: int) -> Rows:
     }
     if hasattr(X, "indptr"):
         total, squares = backend.zeros((2, X.shape[1])), backend.zeros(2)
-        ctx = Context.of(backend)
-        rows["class sums"] = lambda: block.add_sums(samples, total, ctx, sum_of_squares=squares)
+        sums, ctx = RawSums(total, sum_of_squares=squares), Context.of(backend)
+        rows["class sums"] = lambda: block.add_sums(samples, sums, ctx)
     return rows
 
 

@@ -17,6 +17,7 @@ from gpucenters.arrays.backend import HOST
 from gpucenters.arrays.context import Context
 from gpucenters.arrays.threads import run, thread_count
 from gpucenters.blocks import sparse_host, sparse_sums
+from gpucenters.blocks.accumulators import RawSums
 from gpucenters.blocks.convert import as_block
 from gpucenters.blocks.samples import make_samples
 
@@ -157,7 +158,7 @@ def test_keys_wider_than_int32() -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(HOST.xp, "reshape", lambda a, shape: a, raising=False)
             samples, ctx = make_samples([0, 1, 2], 3, HOST), Context.of(HOST, 10**9)
-            sparse_sums.add_class_sums(block, samples, total, None, None, ctx)
+            sparse_sums.add_class_sums(block, samples, RawSums(total), ctx)
     finally:
         sparse_host.add_class_sums = original
     assert seen == [np.int64]

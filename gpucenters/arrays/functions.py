@@ -6,6 +6,8 @@ argument decides which runs.
 
 from __future__ import annotations
 
+from typing import Any
+
 from . import numpy_cupy, portable
 from .backend import backend_of
 from .namespace import array_namespace, is_numpy_or_cupy, to_numpy
@@ -33,7 +35,7 @@ def to_floats(x: Array) -> list[float]:
     return to_numpy(x).tolist()
 
 
-def to_host(x: Array) -> Array:
+def to_host(x: Any) -> Any:
     """``x`` (an array of any library, or host values) on the host.
 
     For small problems, whose steps would each wait for a device.

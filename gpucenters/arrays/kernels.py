@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 from . import cuda
-from .typing import Array
+from .typing import NumPyOrCuPy as Array
 
 _BLOCK_THREADS = 256  # in a block
 _ENTRIES_PER_THREAD = 8  # entries that a thread of add_class_sums takes: RUN in kernels.cu

@@ -17,7 +17,8 @@ from .backend import HOST
 from .grid import ranges
 from .namespace import is_numpy
 from .threads import Scratch, run
-from .typing import Array, Namespace
+from .typing import Namespace
+from .typing import NumPyOrCuPy as Array
 
 
 def scatter_add(target: Array, index: Array, values: Array, xp: Namespace) -> None:

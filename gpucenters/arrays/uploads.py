@@ -11,7 +11,7 @@ from . import cuda
 from .backend import HOST
 from .grid import ranges
 from .threads import run
-from .typing import Array
+from .typing import NumPyOrCuPy as Array
 
 _ALIGNMENT = 512  # bytes: where an array may begin on the device
 _COPY_BYTES = 2**22  # bytes that one thread copies in one go

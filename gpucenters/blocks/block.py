@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.typing import Array
-from .chan import CentredSums
+from .accumulators import CentredSums, RawSums
 from .readers import Reader
 from .samples import Samples
 from .scatter import ScatterSums
@@ -57,29 +57,8 @@ class Block(Protocol):
     def touched_columns(self) -> Array | None:
         """The columns whose sums this block changes, ascending; None where they are not few."""
 
-    def add_sums(
-        self,
-        samples: Samples,
-        total: Array,
-        ctx: Context,
-        *,
-        square: Array | None = None,
-        sum_of_squares: Array | None = None,
-    ) -> None:
-        """Add weighted sums of x and x^2 of each class.
-
-        Parameters
-        ----------
-        samples : Samples
-        total : array of shape (K, m), float64
-            Sums of x.
-        ctx : Context
-            Its budget is what further accumulators may take.
-        square : array of shape (K, m), float64, optional
-            Sums of x^2.
-        sum_of_squares : array of shape (K,), float64, optional
-            Sums of x^2 over all features.
-        """
+    def add_sums(self, samples: Samples, into: RawSums, ctx: Context) -> None:
+        """Add weighted sums of x, and of x^2 where these are kept, of each class."""
 
     def add_centred(self, samples: Samples, into: CentredSums, ctx: Context) -> None:
         """Add weights, sums, and sums of squares about the mean, of each class."""

@@ -17,7 +17,8 @@ from ..arrays.backend import Backend, backend_of
 from ..arrays.context import Context
 from ..arrays.grid import entry_ranges, row_ranges
 from ..arrays.namespace import is_cupy, is_numpy, to_numpy
-from ..arrays.typing import Array, Namespace
+from ..arrays.typing import Namespace
+from ..arrays.typing import NumPyOrCuPy as Array
 from ..arrays.uploads import Upload, sendable
 from .readers import Reader
 

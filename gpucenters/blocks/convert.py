@@ -17,7 +17,8 @@ from ..arrays.namespace import (
     sparse_module,
     to_numpy,
 )
-from ..arrays.typing import Array, SparseMatrix
+from ..arrays.typing import NumPyOrCuPy as Array
+from ..arrays.typing import SparseMatrix
 from .block import Block
 from .dense import DenseBlock
 from .sparse import SparseBlock

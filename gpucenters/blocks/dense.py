@@ -17,7 +17,7 @@ from ..arrays.threads import Scratch
 from ..arrays.typing import Array
 from ..arrays.uploads import Upload, sendable
 from . import dense_scatter, dense_sums, errors
-from .chan import CentredSums
+from .accumulators import CentredSums, RawSums
 from .objects import as_float64
 from .readers import Reader, refuse
 from .row_chunk import RowChunk
@@ -65,7 +65,7 @@ class DenseBlock:
         part = self.array[rows[0] : rows[1], columns[0] : columns[1]]
         return self._widen(part, rows[0], range(*columns))
 
-    def _widen(self, part: Array, row: int, columns: Any) -> Array:
+    def _widen(self, part: Any, row: int, columns: Any) -> Array:
         if part.dtype == object:
             part = as_float64(part, row, columns)
         if self._upload is not None:
@@ -116,18 +116,9 @@ class DenseBlock:
 
     # --- sums ----------------------------------------------------------------------------------
 
-    def add_sums(
-        self,
-        samples: Samples,
-        total: Array,
-        ctx: Context,
-        *,
-        square: Array | None = None,
-        sum_of_squares: Array | None = None,
-    ) -> None:
+    def add_sums(self, samples: Samples, into: RawSums, ctx: Context) -> None:
         """Add sums of each class and feature, in place: see `Block`."""
-        chunks = self._row_chunks(samples, ctx)
-        dense_sums.add_sums(chunks, total, square, sum_of_squares, ctx)
+        dense_sums.add_sums(self._row_chunks(samples, ctx), into, ctx)
 
     def add_centred(self, samples: Samples, into: CentredSums, ctx: Context) -> None:
         """Add sums and centred squares of each class, in place: see `Block`."""
@@ -170,14 +161,15 @@ class DenseBlock:
         """
         n, m = self.shape
         ctx = ctx.shared_by_threads(n * m)
-        if not (_is_memory_map(self.array) and self.array.flags.c_contiguous and m > 1):
+        array: Any = self.array
+        if not (_is_memory_map(array) and array.flags.c_contiguous and m > 1):
             yield from self._sorting_plan(samples, ctx, 0).map(task, ctx)
             return
-        width = max(1, min(m, ctx.budget // (2 * n * self.array.itemsize)))
+        width = max(1, min(m, ctx.budget // (2 * n * array.itemsize)))
         passes = -(-m // width)
         half = replace(ctx, budget=max(1, ctx.budget // 2))
         for start, stop in ctx.progress(ranges(m, width), passes, f"{passes} passes over X"):
-            strip = replace(self, array=np.array(self.array[:, start:stop]))
+            strip = replace(self, array=np.array(array[:, start:stop]))
             yield from strip._sorting_plan(samples, half, start).map(task, half)
 
     def _sorting_plan(self, samples: Samples, ctx: Context, first: int) -> SortingPlan:
@@ -282,7 +274,7 @@ class DenseBlock:
                     refuse(self.reader, chunk[bad], start + bad[1], top + bad[0])
 
 
-def _is_memory_map(array: Array) -> bool:
+def _is_memory_map(array: Any) -> bool:
     """Whether an array is a view of a file: of a slice only its base tells."""
     while isinstance(array, np.ndarray):
         if isinstance(array, np.memmap):

@@ -8,19 +8,13 @@ from ..arrays.context import Context
 from ..arrays.functions import clip_negative
 from ..arrays.namespace import array_namespace
 from ..arrays.typing import Array
-from .chan import CentredSums
+from .accumulators import CentredSums, RawSums
 from .row_chunk import RowChunk
 
 
-def add_sums(
-    chunks: Iterable[RowChunk],
-    total: Array,
-    square: Array | None,
-    sum_of_squares: Array | None,
-    ctx: Context,
-) -> None:
+def add_sums(chunks: Iterable[RowChunk], into: RawSums, ctx: Context) -> None:
     """Add the class sums of strips of rows, in place: side by side over columns, rows in order."""
-    xp = ctx.backend.xp
+    xp, (total, square, sum_of_squares) = ctx.backend.xp, into
     for chunk in chunks:
 
         def add(columns: slice, chunk: RowChunk = chunk) -> list[tuple[int, Array]]:
@@ -66,8 +60,8 @@ def _add_columns(
     """Add a chunk in some columns; returns the centred squares summed over these columns."""
     xp, found = chunk.backend.xp, []
     parts = [
-        (c, *_part(into.total[c, columns], before[c], *part))
-        for c, *part in chunk.by_class(columns)
+        (c, *_part(into.total[c, columns], before[c], x, s, w))
+        for c, x, s, w in chunk.by_class(columns)
     ]
     for c, total, centred in parts:
         into.total[c, columns] += total

@@ -18,10 +18,11 @@ def as_float64(part: Array, first_row: int, columns: Iterable[int]) -> np.ndarra
     TypeError, ValueError
         That name the feature and the row of the first object that is no number.
     """
+    objects = to_numpy(part)
     try:
-        return to_numpy(part).astype("float64")
+        return objects.astype("float64")
     except (TypeError, ValueError, OverflowError) as error:
-        for row, line in enumerate(part):
+        for row, line in enumerate(objects):
             for column, value in zip(columns, line, strict=True):
                 try:
                     float(value)

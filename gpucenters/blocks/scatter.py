@@ -74,6 +74,8 @@ def add_scatter(into: ScatterSums, c: int, part: Scatter) -> None:
     if into.quartic is not None:
         trace = array_namespace(products).linalg.trace(products)
         times = partial(matmul, products)
+        assert part.cubic is not None
+        assert part.quartic is not None
         add_fourth(into, c, w, shift, trace, part.cubic, part.quartic, times)
     if shift is not None:
         products = products + shift[:, None] * (shift * (before * w / (before + w)))

@@ -230,7 +230,7 @@ class SparseSortedColumns(SortedColumns):
         The list of each stored value: class times b plus column.
     """
 
-    segment: Array = None
+    segment: Array | None = None
 
     def weighted_sums(
         self, f: Callable[..., tuple[Array, ...]], *parameters: Array

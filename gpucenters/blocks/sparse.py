@@ -17,9 +17,9 @@ from ..arrays.backend import backend_of
 from ..arrays.context import Context
 from ..arrays.grid import row_ranges
 from ..arrays.namespace import array_namespace, sparse_module, to_numpy
-from ..arrays.typing import Array
+from ..arrays.typing import NumPyOrCuPy as Array
 from . import errors, sparse_host, sparse_scatter, sparse_sums
-from .chan import CentredSums, add_centred
+from .accumulators import CentredSums, RawSums
 from .compressed import Compressed, Entries
 from .half import ClassHalf, enough_stored
 from .readers import Reader, refuse
@@ -46,17 +46,9 @@ class SparseBlock(Compressed):
 
     # --- sums ----------------------------------------------------------------------------------
 
-    def add_sums(
-        self,
-        samples: Samples,
-        total: Array,
-        ctx: Context,
-        *,
-        square: Array | None = None,
-        sum_of_squares: Array | None = None,
-    ) -> None:
+    def add_sums(self, samples: Samples, into: RawSums, ctx: Context) -> None:
         """Add sums of each class and feature, in place: see `Block`."""
-        sparse_sums.add_class_sums(self, samples, total, square, sum_of_squares, ctx)
+        sparse_sums.add_class_sums(self, samples, into, ctx)
 
     def add_centred(self, samples: Samples, into: CentredSums, ctx: Context) -> None:
         """Add sums and centred squares of each class, in place: see `Block`."""
@@ -65,7 +57,7 @@ class SparseBlock(Compressed):
         if into.centred.ndim == 1:
             centred = self.backend.xp.sum(centred, axis=1)
         for c, weight in enumerate(samples.weight):
-            add_centred(into, c, weight, total[c, :], centred[c, ...])
+            into.add(c, weight, total[c, :], centred[c, ...])
 
     def centred_moments(
         self, samples: Samples, columns: Array, ctx: Context
@@ -119,7 +111,7 @@ class SparseBlock(Compressed):
             return columns, xp.take(stored, columns)
         # Many entries are in question: a count by class leaves fewer to be put in order.
         held = backend.zeros((samples.n_classes, self.shape[1]))
-        replace(self, data=self._ones(), reader=None).add_sums(samples, held, ctx)
+        replace(self, data=self._ones(), reader=None).add_sums(samples, RawSums(held), ctx)
         reached = ClassHalf.of(samples).perhaps_reached(held)
         columns = xp.nonzero(xp.any(reached, axis=0))[0]
         return columns, xp.take(stored, columns)
@@ -140,9 +132,9 @@ class SparseBlock(Compressed):
         One product over the stored values less one constant: implicit zeros cost nothing.
         """
         n, m = self.shape
-        wide = self.backend.zeros((m, coef.shape[1]))
+        wide: Array = self.backend.zeros((m, coef.shape[1]))
         wide[columns, :] = coef
-        out = self.backend.zeros((n, coef.shape[1]))
+        out: Array = self.backend.zeros((n, coef.shape[1]))
         (self._add_host_product if self.on_host else self._add_product)(wide, out, ctx)
         return out - shift @ coef
 
@@ -170,7 +162,7 @@ class SparseBlock(Compressed):
             else:
                 out += part
 
-    def _add_host_product(self, coef: np.ndarray, out: np.ndarray, ctx: Context) -> None:
+    def _add_host_product(self, coef: Array, out: Array, ctx: Context) -> None:
         """``out += X @ coef`` by compiled loops, some rows a thread."""
 
         def add(rows: tuple[int, int]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays import numpy_cupy
-from ..arrays.typing import Array
+from ..arrays.typing import NumPyOrCuPy as Array
 from .compressed import INT32
 from .half import ClassHalf
 from .samples import Samples
@@ -65,7 +65,12 @@ def sort_segments(
 
 
 def _take_entries(
-    index: Array, column: Array, segment: Array, x: Array, weight: Array | None, xp: Any
+    index: Array,
+    column: Array,
+    segment: Array,
+    x: Array,
+    weight: Array | None,
+    xp: Any,
 ) -> tuple[Array, Array, Array, Array | None]:
     """The entries of these numbers."""
     column, segment, x = (xp.take(part, index) for part in (column, segment, x))
@@ -73,7 +78,11 @@ def _take_entries(
 
 
 def _lists(
-    x: Array, segment: Array, weight: Array | None, held: Array, samples: Samples
+    x: Array,
+    segment: Array,
+    weight: Array | None,
+    held: Array,
+    samples: Samples,
 ) -> SparseSortedColumns:
     backend, shape = samples.backend, held.shape
     xp = backend.xp

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import islice
+from typing import cast
 
 import numpy as np
 
@@ -11,8 +12,9 @@ from ..arrays import kernels, numpy_cupy
 from ..arrays.context import Context
 from ..arrays.grid import lanes, ranges
 from ..arrays.namespace import is_cupy
-from ..arrays.typing import Array
+from ..arrays.typing import NumPyOrCuPy as Array
 from . import sparse_host
+from .accumulators import RawSums
 from .compressed import INT32, Compressed
 from .samples import Samples
 
@@ -20,54 +22,42 @@ _UNUSED_SUMS = 1024  # sums behind the wanted ones, for entries that a device ca
 _MERGE_SLICE = 2**22  # elements that one thread adds in one go
 
 Lane = tuple[int, int]
-Targets = tuple[Array, Array | None, Array | None]
 
 
-def add_class_sums(
-    matrix: Compressed,
-    samples: Samples,
-    total: Array,
-    square: Array | None,
-    sum_of_squares: Array | None,
-    ctx: Context,
-) -> None:
+def add_class_sums(matrix: Compressed, samples: Samples, into: RawSums, ctx: Context) -> None:
     """Add sums of each class and feature, in place: see `Block.add_sums`.
 
     The entries are cut into lanes, by their number alone. The first lane adds to the given
     accumulators, each other one to its own, merged in order: the same bits whether the lanes run
     one after the other or side by side. On CUDA a kernel adds them all to the same accumulators.
     """
-    xp, targets = matrix.backend.xp, (total, square, sum_of_squares)
+    xp = matrix.backend.xp
     if is_cupy(xp):
-        _add_on_device(matrix, samples, targets, ctx)
+        _add_on_device(matrix, samples, into, ctx)
         return
-    k, m = total.shape
+    k, m = into.total.shape
     cuts = lanes(matrix.nnz, k * m, matrix.backend)
-    size = sum(a.nbytes for a in targets if a is not None) if len(cuts) > 1 else 1
+    size = sum(8 * a.size for a in into if a is not None) if len(cuts) > 1 else 1
     width = max(1, min(ctx.threads, 1 + ctx.budget // size))
 
-    def add_lane(job: tuple[Lane, Targets]) -> Targets:
-        cut, into = job
-        _add_entries(matrix, cut, samples, into, ctx)
-        return into
+    def add_lane(job: tuple[Lane, RawSums]) -> RawSums:
+        cut, sums = job
+        _add_entries(matrix, cut, samples, sums, ctx)
+        return sums
 
-    def jobs() -> Iterator[tuple[Lane, Targets]]:
+    def jobs() -> Iterator[tuple[Lane, RawSums]]:
         for number, cut in enumerate(cuts):
-            if number == 0:
-                yield cut, targets
-            else:
-                fresh = [None if a is None else xp.zeros_like(a) for a in targets]
-                yield cut, (fresh[0], fresh[1], fresh[2])
+            yield cut, into.zeros_like() if number else into
 
     coming = ctx.progress(jobs(), len(cuts), "entries added")
     while wave := list(islice(coming, width)):
         for sums in ctx.map(add_lane, wave, width):
-            for target, part in zip(targets, sums, strict=True):
+            for target, part in zip(into, sums, strict=True):
                 if target is not None and part is not target:
                     _merge(target, part, ctx)
 
 
-def _add_on_device(matrix: Compressed, samples: Samples, into: Targets, ctx: Context) -> None:
+def _add_on_device(matrix: Compressed, samples: Samples, into: RawSums, ctx: Context) -> None:
     """Add all entries by a kernel: it makes no keys, and nothing waits for the device."""
     xp, backend = matrix.backend.xp, matrix.backend
     total, square, sum_of_squares = into
@@ -91,18 +81,19 @@ def _add_on_device(matrix: Compressed, samples: Samples, into: Targets, ctx: Con
 
 
 def _add_entries(
-    matrix: Compressed, cut: Lane, samples: Samples, into: Targets, ctx: Context
+    matrix: Compressed, cut: Lane, samples: Samples, into: RawSums, ctx: Context
 ) -> None:
     xp = matrix.backend.xp
-    k, m = into[0].shape
+    k, m = into.total.shape
     kind = xp.int32 if k * m < INT32 else xp.int64
-    total, square, sum_of_squares = (None if a is None else xp.reshape(a, (-1,)) for a in into)
-    codes, weights = samples.device_codes, samples.device_weights
-    assert total is not None
+    flat = (None if a is None else xp.reshape(a, (-1,)) for a in into)
+    total, square, sum_of_squares = cast("tuple[Array, Array | None, Array | None]", tuple(flat))
+    codes: Array = samples.device_codes
+    weights: Array | None = samples.device_weights
     runs = matrix.entries(ctx, *cut)
     if matrix.on_host:
-        where = total, square, sum_of_squares
-        sparse_host.add_class_sums(runs, ctx.chunk, kind, m, codes, weights, *where)
+        sums = total, square, sum_of_squares
+        sparse_host.add_class_sums(runs, ctx.chunk, kind, m, codes, weights, *sums)
         return
     base = xp.astype(codes, kind) * m
     for entries in runs:
@@ -123,10 +114,10 @@ def _add_entries(
 def absolute_sums(matrix: Compressed, per_sample: np.ndarray, ctx: Context) -> Array:
     """Sums of a number for each sample times abs(x), over each column: (m,)."""
     backend, xp = matrix.backend, matrix.backend.xp
-    factor = backend.asarray(per_sample)
+    factor: Array = backend.asarray(per_sample)
 
     def add_lane(cut: Lane) -> Array:
-        sums = backend.zeros(matrix.shape[1])
+        sums: Array = backend.zeros(matrix.shape[1])
         if matrix.on_host:
             sparse_host.add_absolute_sums(matrix.entries(ctx, *cut), ctx.chunk, factor, sums)
             return sums

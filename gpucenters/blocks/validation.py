@@ -11,7 +11,8 @@ from ..arrays.backend import HOST
 from ..arrays.grid import ranges
 from ..arrays.namespace import array_namespace, is_array, is_host_sparse, is_numpy, to_numpy
 from ..arrays.threads import run
-from ..arrays.typing import Array, SparseMatrix
+from ..arrays.typing import NumPyOrCuPy as Array
+from ..arrays.typing import SparseMatrix
 
 _HOST_SCAN = 2**18  # indices that are checked in one go on the host
 _DEVICE_SCAN = 2**25  # and on a device

@@ -21,7 +21,7 @@ from ..blocks.convert import as_block
 from ..blocks.readers import Reader
 from ..blocks.samples import Samples, check_every_class, check_weights, make_samples
 from ..solvers.centers import Centers
-from ..solvers.selection import Selection
+from ..solvers.selection import Selection, check_k
 from ..statistics.base import Statistics
 from .labels import decode, encode, host_labels
 from .validation import check_backend, check_X, keeping_on_error, output_backend, work_backend
@@ -144,6 +144,7 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         """Raise for parameters that are wrong whatever the data are."""
+        check_k(self.k)
 
     def _solve(self, block: Block, samples: Samples, ctx: Context) -> Fitted:
         raise NotImplementedError
@@ -383,7 +384,7 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
         return float(np.average(right, weights=weights))
 
 
-def read_only(x: Array) -> Array:
+def read_only(x: Any) -> Any:
     """``x``; of NumPy's a read-only view, since copies of a model share the array."""
     if isinstance(x, np.ndarray):
         x = x.view()

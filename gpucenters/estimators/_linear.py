@@ -12,6 +12,7 @@ from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..solvers.centers import Centers, LinearForm
+from ..solvers.scores import log_priors
 from ..solvers.selection import Selection
 from ._base import CenterClassifier, read_only
 
@@ -70,3 +71,20 @@ class LinearDecision(CenterClassifier):
     def intercept_(self) -> Array:
         """Constants of the decision."""
         return self._wide_form()[1]
+
+
+class NearestCenterDecision(LinearDecision):
+    """Linear decisions of nearest class means, with a ``priors`` parameter."""
+
+    priors: Any
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if isinstance(self.priors, str):
+            log_priors(self.priors, (1.0, 1.0))
+
+    def _check_classes(self, weight: tuple[float, ...]) -> None:
+        log_priors(self.priors, weight)
+
+    def _log_prior(self) -> list[float]:
+        return log_priors(self._ready().params["priors"], self._centers().weight)

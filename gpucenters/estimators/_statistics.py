@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -25,12 +26,13 @@ class StatisticsClassifier(CenterClassifier):
 
     A subclass makes statistics (`_make_statistics`, `_empty_statistics`) and says which it needs
     (`_recipe`), solves from them (`_solve_from`), says which parameters a solution depends on
-    (`_params`) and checks those that a stream must keep (`_check_streaming`) or that must fit the
-    classes (`_check_classes`). Its scores times ``_per_score`` are log densities, up to a term that
-    the classes share.
+    (`_params`) and which of these a stream must keep (`_kept_params`), and checks those that must
+    fit the classes (`_check_classes`). Its scores times ``_per_score`` are log densities, up to a
+    term that the classes share.
     """
 
     _per_score = 0.5
+    _kept_params: tuple[str, ...] = ()
 
     def _params(self) -> dict[str, Any]:
         raise NotImplementedError
@@ -40,6 +42,12 @@ class StatisticsClassifier(CenterClassifier):
 
     def _check_streaming(self, params: dict[str, Any]) -> None:
         """Raise for parameters that cannot change after the call with these ``params``."""
+        for name in self._kept_params:
+            if getattr(self, name) != params[name]:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} is not the same as on the last call to "
+                    f"partial_fit: {params[name]!r}."
+                )
 
     def _recipe(self) -> Recipe:
         raise NotImplementedError
@@ -140,8 +148,8 @@ class StatisticsClassifier(CenterClassifier):
                 f"{name} with these parameters needs {self._recipe()}, got {statistics.recipe}. "
                 "Make the statistics with the parameters of this model."
             )
-        (k, m), classes = statistics.shape, statistics.classes
-        classes = np.arange(k) if classes is None else classes
+        k, m = statistics.shape
+        classes: Any = np.arange(k) if statistics.classes is None else statistics.classes
         if k < 2:
             raise ValueError(f"{name} needs at least two classes, got {k}: {classes.tolist()}.")
         raise_without_weight(statistics.count, classes)
@@ -262,9 +270,7 @@ class StatisticsClassifier(CenterClassifier):
         -------
         array of shape (n_samples, n_classes), float64
         """
-        scores, backend = self._score_rows(X, "predict_proba")
-        with self._fitted.backend.current():
-            return backend.move(softmax(scores, self._per_score))
+        return self._probabilities(X, "predict_proba", softmax)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms of class probabilities; finite where the probability itself underflows.
@@ -277,6 +283,9 @@ class StatisticsClassifier(CenterClassifier):
         -------
         array of shape (n_samples, n_classes), float64
         """
-        scores, backend = self._score_rows(X, "predict_log_proba")
+        return self._probabilities(X, "predict_log_proba", log_softmax)
+
+    def _probabilities(self, X: Any, method: str, function: Callable[..., Array]) -> Array:
+        scores, backend = self._score_rows(X, method)
         with self._fitted.backend.current():
-            return backend.move(log_softmax(scores, self._per_score))
+            return backend.move(function(scores, self._per_score))

@@ -11,18 +11,16 @@ from ..blocks.samples import Samples
 from ..solvers.l1 import L1Centers, solve_l1
 from ..solvers.l2 import L2Centers, solve_l2
 from ..solvers.scaling import check_scale
-from ..solvers.scores import log_priors
-from ..solvers.selection import check_k
 from ..statistics.base import Recipe
 from ..statistics.moments import ClassMoments, class_moments
 from ._base import CenterClassifier, Fitted
-from ._linear import LinearDecision
+from ._linear import NearestCenterDecision
 from ._selector import FeatureSelector
 from ._statistics import StatisticsClassifier
 from .validation import snapshot
 
 
-class L2CenterClassifier(LinearDecision, FeatureSelector, StatisticsClassifier):
+class L2CenterClassifier(NearestCenterDecision, FeatureSelector, StatisticsClassifier):
     """Sparse l2 center classifier and feature selector.
 
     Nearest class mean, where the means may differ between classes in k features only: the k for
@@ -104,23 +102,13 @@ class L2CenterClassifier(LinearDecision, FeatureSelector, StatisticsClassifier):
         self.verbose = verbose
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_scale(self.scale)
-        check_k(self.k)
-        if isinstance(self.priors, str):
-            log_priors(self.priors, (1.0, 1.0))
 
     def _params(self) -> dict[str, Any]:
         return {"k": self.k, "scale": self.scale, "priors": snapshot(self.priors)}
 
-    def _check_classes(self, weight: tuple[float, ...]) -> None:
-        log_priors(self.priors, weight)
-
-    def _check_streaming(self, params: dict[str, Any]) -> None:
-        if self.scale != params["scale"]:
-            raise ValueError(
-                f"scale={self.scale!r} is not the same as on the last call to partial_fit: "
-                f"{params['scale']!r}."
-            )
+    _kept_params = ("scale",)
 
     def _recipe(self) -> Recipe:
         return Recipe("class moments", per_feature=self.scale is not None)
@@ -138,9 +126,6 @@ class L2CenterClassifier(LinearDecision, FeatureSelector, StatisticsClassifier):
         self, statistics: ClassMoments, params: dict[str, Any], ctx: Context
     ) -> L2Centers:
         return solve_l2(statistics, ctx, params["scale"])
-
-    def _log_prior(self) -> list[float]:
-        return log_priors(self._ready().params["priors"], self._centers().weight)
 
 
 class L1CenterClassifier(FeatureSelector, CenterClassifier):
@@ -222,8 +207,8 @@ class L1CenterClassifier(FeatureSelector, CenterClassifier):
         self.verbose = verbose
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_scale(self.scale)
-        check_k(self.k)
 
     def _solve(self, block: Block, samples: Samples, ctx: Context) -> Fitted:
         return Fitted(block.backend, solve_l1(block, samples, ctx, self.scale), {"k": self.k})

@@ -12,18 +12,16 @@ from ..blocks.block import Block
 from ..blocks.samples import Samples
 from ..solvers.covariance import check_covariance, covariance_matrix, given_covariance
 from ..solvers.mahalanobis import MahalanobisCenters, solve_mahalanobis
-from ..solvers.scores import log_priors
-from ..solvers.selection import check_k
 from ..statistics.base import Recipe
 from ..statistics.cross_moments import CrossMoments, check_size, cross_moments
 from ._base import read_only
-from ._linear import LinearDecision
+from ._linear import NearestCenterDecision
 from ._statistics import StatisticsClassifier
 from .validation import snapshot
 
 
 class MahalanobisCenterClassifier(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinearDecision, StatisticsClassifier
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, NearestCenterDecision, StatisticsClassifier
 ):
     """Sparse center classifier in Mahalanobis distance, and a transformer to the features it uses.
 
@@ -138,10 +136,8 @@ class MahalanobisCenterClassifier(
         self.verbose = verbose
 
     def _check_parameters(self) -> None:
-        check_k(self.k)
+        super()._check_parameters()
         check_covariance(self.covariance, self.shrinkage)
-        if isinstance(self.priors, str):
-            log_priors(self.priors, (1.0, 1.0))
 
     def _params(self) -> dict[str, Any]:
         return {
@@ -163,9 +159,6 @@ class MahalanobisCenterClassifier(
         check_size(m, n_classes, ctx.limit, fourth=self._fourth, streaming=streaming)
         if not isinstance(self.covariance, str):
             given_covariance(self.covariance, m, block.backend)
-
-    def _check_classes(self, weight: tuple[float, ...]) -> None:
-        log_priors(self.priors, weight)
 
     def _check_streaming(self, params: dict[str, Any]) -> None:
         statistics = self._fitted.statistics
@@ -199,9 +192,6 @@ class MahalanobisCenterClassifier(
         centers = self._centers()
         assert isinstance(centers, MahalanobisCenters)
         return centers
-
-    def _log_prior(self) -> list[float]:
-        return log_priors(self._ready().params["priors"], self._centers().weight)
 
     def _form_columns(self) -> Array:
         return self._ready().backend.arange(self.n_features_in_)

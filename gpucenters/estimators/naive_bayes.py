@@ -15,7 +15,6 @@ from ..blocks.samples import Samples
 from ..solvers.bernoulli import BernoulliCenters, binarized, solve_bernoulli
 from ..solvers.multinomial import MultinomialCenters, MultinomialSelection, solve_multinomial
 from ..solvers.scores import class_log_prior
-from ..solvers.selection import check_k
 from ..solvers.smoothing import check_alpha
 from ..statistics.base import Recipe
 from ..statistics.class_sums import ClassSums, class_sums
@@ -35,7 +34,7 @@ class _NaiveBayes(LinearDecision, FeatureSelector, StatisticsClassifier):
     _per_score = 1.0
 
     def _check_parameters(self) -> None:
-        check_k(self.k)
+        super()._check_parameters()
         check_alpha(self.alpha)
         if not isinstance(self.fit_prior, bool | np.bool_):
             raise ValueError(f"fit_prior={self.fit_prior!r} is not valid: use True or False.")
@@ -189,6 +188,7 @@ class SparseBernoulliNB(_NaiveBayes):
         self.verbose = verbose
 
     _linear = False  # a threshold is not met by the parts of a value that is stored in parts
+    _kept_params = ("binarize",)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -210,13 +210,6 @@ class SparseBernoulliNB(_NaiveBayes):
 
     def _params(self) -> dict[str, Any]:
         return super()._params() | {"binarize": self.binarize}
-
-    def _check_streaming(self, params: dict[str, Any]) -> None:
-        if self.binarize != params["binarize"]:
-            raise ValueError(
-                f"binarize={self.binarize!r} is not the same as on the last call to partial_fit: "
-                f"{params['binarize']!r}."
-            )
 
     def _solve_from(
         self, statistics: ClassSums, params: dict[str, Any], ctx: Context

@@ -218,15 +218,7 @@ def bernoulli_nb(
         block = binarized(block, binarize, "bernoulli_nb")
         return solve_bernoulli(class_sums(block, samples, ctx), ctx, alpha)
 
-    return solve_from_data(
-        solve,
-        X,
-        y,
-        n_classes=n_classes,
-        sample_weight=sample_weight,
-        device=device,
-        memory_budget=memory_budget,
-    )
+    return solve_from_data(solve, X, y, n_classes, sample_weight, device, memory_budget)
 
 
 def binarized(block: Block, threshold: float | None, caller: str) -> Block:

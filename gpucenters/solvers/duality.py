@@ -81,7 +81,7 @@ def solve_dual(f: Array, k: int, p: list[float]) -> DualPoint:
     origin = p
     cuts: list[Cut] = []
     shares: list[float] = []
-    best: tuple[float, list[float], Array] = (math.inf, p, None)
+    best: tuple[float, list[float], Any] = (math.inf, p, None)
     for _ in range(_MOST_CUTS):
         h = divergence(f, p)
         support = top_k(ranking_key(h), k)

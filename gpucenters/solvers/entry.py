@@ -18,7 +18,6 @@ def solve_from_data(
     solve: Callable[[Block, Samples, Context], Result],
     X: Any,
     y: Any,
-    *,
     n_classes: int | None,
     sample_weight: Any,
     device: str | None,

@@ -195,12 +195,4 @@ def l1_centers(
     def solve(block: Block, samples: Samples, ctx: Context) -> L1Centers:
         return solve_l1(block, samples, ctx, scale)
 
-    return solve_from_data(
-        solve,
-        X,
-        y,
-        n_classes=n_classes,
-        sample_weight=sample_weight,
-        device=device,
-        memory_budget=memory_budget,
-    )
+    return solve_from_data(solve, X, y, n_classes, sample_weight, device, memory_budget)

@@ -232,12 +232,4 @@ def l2_centers(
         moments = class_moments(block, samples, ctx, per_feature=scale is not None)
         return solve_l2(moments, ctx, scale)
 
-    return solve_from_data(
-        solve,
-        X,
-        y,
-        n_classes=n_classes,
-        sample_weight=sample_weight,
-        device=device,
-        memory_budget=memory_budget,
-    )
+    return solve_from_data(solve, X, y, n_classes, sample_weight, device, memory_budget)

@@ -278,12 +278,4 @@ def multinomial_nb(
         block = block.read_as(NotNegative("multinomial_nb"))
         return solve_multinomial(class_sums(block, samples, ctx), ctx, alpha)
 
-    return solve_from_data(
-        solve,
-        X,
-        y,
-        n_classes=n_classes,
-        sample_weight=sample_weight,
-        device=device,
-        memory_budget=memory_budget,
-    )
+    return solve_from_data(solve, X, y, n_classes, sample_weight, device, memory_budget)

@@ -128,7 +128,7 @@ def ranking_key(gain: Array) -> Array:
     return xp.minimum(key, _LARGEST_FLOAT / unit) * unit
 
 
-def select(gain: Array, k: Any = "all", ctx: Context | None = None) -> Selection:
+def select(gain: Any, k: Any = "all", ctx: Context | None = None) -> Selection:
     """The k features of largest gain; equal keys go to the lower index.
 
     The optimum of Prop. 1 and 3 of Calafiore & Fracastoro for this k. One ``gain`` serves every k.

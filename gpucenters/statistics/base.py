@@ -101,11 +101,6 @@ class Statistics:
         """(K, m)."""
         return self.total.shape
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes that the arrays take."""
-        return sum(int(a.size) * 8 for _, _, a in self._arrays())
-
     def _arrays(self) -> Iterator[tuple[str, tuple[str, ...], Array]]:
         """(name, axes, array) of each array there is."""
         for name, axes in self.ARRAYS.items():

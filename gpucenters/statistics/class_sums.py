@@ -12,6 +12,7 @@ from typing import Self
 from ..arrays.context import Context
 from ..arrays.functions import to_floats
 from ..arrays.typing import Array
+from ..blocks.accumulators import RawSums
 from ..blocks.block import Block
 from ..blocks.errors import raise_overflow
 from ..blocks.samples import Samples
@@ -40,7 +41,7 @@ class ClassSums(Statistics):
         return cls(backend, recipe, [0.0] * n_classes, [0] * n_classes, total)
 
     def add(self, block: Block, samples: Samples, ctx: Context) -> Self:
-        block.add_sums(samples, self.total, ctx)
+        block.add_sums(samples, RawSums(self.total), ctx)
         self._count(samples)
         return self
 

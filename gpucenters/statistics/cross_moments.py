@@ -49,7 +49,7 @@ class CrossMoments(Statistics):
     }
     needs_squares: ClassVar[bool] = True
 
-    cross: Array = None
+    cross: Any = None
     cubic: Array | None = None
     quartic: Array | None = None
 

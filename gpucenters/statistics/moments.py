@@ -10,8 +10,8 @@ from typing import ClassVar, Self
 from ..arrays.context import Context
 from ..arrays.functions import clip_negative, to_float, to_floats
 from ..arrays.typing import Array
+from ..blocks.accumulators import CentredSums, RawSums
 from ..blocks.block import Block
-from ..blocks.chan import CentredSums, add_centred
 from ..blocks.conditioning import LARGEST_SHARE, is_ill_conditioned
 from ..blocks.errors import LARGEST_SQUARABLE
 from ..blocks.samples import Samples
@@ -115,8 +115,7 @@ class ClassMoments(Statistics):
 
     def _add_raw(self, block: Block, samples: Samples, ctx: Context) -> None:
         columns = block.touched_columns()
-        sums = {"square": self.square, "sum_of_squares": self.sum_of_squares}
-        block.add_sums(samples, self.total, ctx, **sums)
+        block.add_sums(samples, RawSums(self.total, self.square, self.sum_of_squares), ctx)
         before = list(self.weight)
         self._count(samples)
         if self.square is not None:
@@ -140,8 +139,7 @@ class ClassMoments(Statistics):
             mine, others = getattr(self, centred), getattr(other, centred)
             if mine is not None:
                 sums = CentredSums(list(self.weight), getattr(self, total), mine)
-                part = getattr(other, total)[d, :], others[d, ...]
-                add_centred(sums, c, other.weight[d], *part)
+                sums.add(c, other.weight[d], getattr(other, total)[d, :], others[d, ...])
         for name in ("square", "sum_of_squares"):
             if getattr(self, name) is not None:
                 getattr(self, name)[c, ...] += getattr(other, name)[d, ...]
@@ -209,7 +207,7 @@ class ClassMoments(Statistics):
             new_centred = xp.concat([self.ill_centred, new_centred], axis=1)
         sums = CentredSums(before, new_total, new_centred)
         for c, weight in enumerate(samples.weight):
-            add_centred(sums, c, weight, total[c, :], centred[c, :])
+            sums.add(c, weight, total[c, :], centred[c, :])
         self.ill_conditioned, self.ill_total, self.ill_centred = columns, new_total, new_centred
 
     def _keep_centred(self, columns: Array) -> None:

@@ -1,0 +1,79 @@
+"""Sums of classes that blocks add to in place, and Chan's formula to merge centred ones.
+
+T. Chan, G. Golub, R. LeVeque, "Updating formulae and a pairwise algorithm for computing sample
+variances", 1979.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..arrays.namespace import array_namespace
+from ..arrays.typing import Array
+
+
+class RawSums(NamedTuple):
+    """Sums of K classes that add up.
+
+    Attributes
+    ----------
+    total : array of shape (K, m), float64
+        Weighted sums of x.
+    square : array of shape (K, m), float64, or None
+        Weighted sums of x^2.
+    sum_of_squares : array of shape (K,), float64, or None
+        Weighted sums of x^2 over all features.
+    """
+
+    total: Array
+    square: Array | None = None
+    sum_of_squares: Array | None = None
+
+    def zeros_like(self) -> RawSums:
+        """Sums of no samples, of the same shapes."""
+        xp = array_namespace(self.total)
+        square, sum_of_squares = (None if a is None else xp.zeros_like(a) for a in self[1:])
+        return RawSums(xp.zeros_like(self.total), square, sum_of_squares)
+
+
+class CentredSums(NamedTuple):
+    """Sums of K classes, with second moments about the class means.
+
+    Attributes
+    ----------
+    weight : list of K floats
+    total : array of shape (K, m), float64
+        Weighted sums of x.
+    centred : array of shape (K, m) or (K,), float64
+        Weighted sums of squares about the class means; or these summed over the features.
+    """
+
+    weight: list[float]
+    total: Array
+    centred: Array
+
+    def add(self, c: int, weight: float, total: Array, centred: Array) -> None:
+        """Add the sums of more samples to those of class c, by Chan's formula.
+
+        ``C = C_1 + C_2 + (mean_2 - mean_1)^2 W_1 W_2 / (W_1 + W_2)``.
+
+        Parameters
+        ----------
+        c : int
+        weight : float
+            That of the samples.
+        total : array of shape (m,)
+            Their weighted sums.
+        centred : array of shape (m,) or ()
+            Their sums of squares about their mean, in the form that is kept here.
+        """
+        if weight == 0:
+            return
+        xp, before = array_namespace(total), self.weight[c]
+        if before > 0:
+            shift = total / weight - self.total[c, :] / before
+            between = shift * shift * (before * weight / (before + weight))
+            self.centred[c, ...] += between if self.centred.ndim == 2 else xp.sum(between)
+        self.centred[c, ...] += centred
+        self.total[c, :] += total
+        self.weight[c] += weight

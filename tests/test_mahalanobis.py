@@ -426,7 +426,7 @@ def test_classes_too_many_to_be_kept_apart(monkeypatch: pytest.MonkeyPatch, back
     monkeypatch.setattr(sparse_scatter, "_COST_OF_NUMBER", 0)
     for container in backend.containers(X):
         together = MahalanobisCenterClassifier(k=3).fit(container, y, sample_weight=s)
-        assert together._fitted.statistics.cross.shape == (2, 5, 5)
+        assert together._fitted.statistics.scatter.shape == (2, 5, 5)
         _assert_same(together, apart, backend)
         with pytest.raises(ValueError, match="first batch to partial_fit as well"):
             together.partial_fit(container, y)
@@ -435,7 +435,7 @@ def test_classes_too_many_to_be_kept_apart(monkeypatch: pytest.MonkeyPatch, back
     streamed = MahalanobisCenterClassifier(k=3)
     for rows in (slice(0, 50), slice(50, 120)):
         streamed.partial_fit(backend.array(X[rows]), y[rows], range(6), s[rows])
-    assert streamed._fitted.statistics.cross.shape == (6, 5, 5)
+    assert streamed._fitted.statistics.scatter.shape == (6, 5, 5)
     _assert_same(streamed, apart, backend)
 
 
@@ -485,9 +485,9 @@ def test_blas_gets_its_threads_back() -> None:
 
 def _state(model: Any) -> bytes:
     moments = model._fitted.statistics
-    parts = [moments.total, moments.cross, moments.cubic, moments.quartic]
+    parts = [moments.total, moments.scatter, moments.third_moment, moments.fourth_moment]
     arrays = [np.asarray(p).tobytes() for p in parts if p is not None]
-    return b"".join(arrays) + repr((moments.weight, moments.count)).encode()
+    return b"".join(arrays) + repr((moments.class_weight, moments.count)).encode()
 
 
 @pytest.mark.parametrize("shrinkage", [None, "ledoit-wolf"])

@@ -287,7 +287,7 @@ def test_weights_count_on_beyond_2_to_the_24(backend: Any) -> None:
     y = np.asarray([0, 0, 0, 0, 1])
     for container in backend.containers(np.asarray([[1], [1], [1], [3], [0]]), (np.float32,)):
         centers = l2_centers(container, y, sample_weight=weights)
-        assert centers.weight == (2**24 + 4, 5)
+        assert centers.class_weight == (2**24 + 4, 5)
         assert backend.host(centers.total).tolist() == [[2**24 + 8], [0.0]]
 
 

@@ -127,7 +127,7 @@ def test_whole_weights_up_to_a_million_equal_the_exact_oracle(classes: int, back
         expected = _expected(X, y, weights)
         for container in backend.containers(X):
             centers = l1_centers(container, y, sample_weight=weights)
-            overflows = 2 * classes * math.lcm(*map(int, centers.weight)) >= 2**63
+            overflows = 2 * classes * math.lcm(*map(int, centers.class_weight)) >= 2**63
             assert overflows == (classes > 2)
             assert_close(solution(centers, backend), expected)
 

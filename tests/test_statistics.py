@@ -68,7 +68,7 @@ def _merged(parts: list[Statistics]) -> Statistics:
 
 def _bits(statistics: Statistics) -> list[Any]:
     found = [np.asarray(a).tobytes() for _, _, a in statistics.to(_HOST)._arrays()]
-    return [*found, list(statistics.weight), list(statistics.count)]
+    return [*found, list(statistics.class_weight), list(statistics.count)]
 
 
 _HOST = gpucenters.arrays.backend.HOST
@@ -126,7 +126,7 @@ def test_sparse_integer_sums_merge_to_the_same_bits_in_any_order(
     for name in ("total", "square", "sum_of_squares"):
         if getattr(one, name, None) is not None:
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-    assert one.weight == other.weight and one.count == other.count
+    assert one.class_weight == other.class_weight and one.count == other.count
 
 
 @given(problem=problems(), data=st.data(), offset=st.sampled_from([0, 1, 10**6]))
@@ -342,7 +342,7 @@ def test_many_classes_kept_together_do_not_merge_into_unions(monkeypatch: Any) -
         together.merge_classes([0, 1, 1])
     # Those that statistics() makes are kept apart.
     apart = MahalanobisCenterClassifier(shrinkage=0.1).statistics(X, y)
-    assert apart.cross.shape == (3, 5, 5) and together.cross.shape == (2, 5, 5)
+    assert apart.scatter.shape == (3, 5, 5) and together.scatter.shape == (2, 5, 5)
 
 
 def test_scatter_matrices_kept_together_merge(monkeypatch: Any) -> None:
@@ -360,5 +360,5 @@ def test_scatter_matrices_kept_together_merge(monkeypatch: Any) -> None:
 
     whole = of(slice(0, 60))
     merged = of(slice(0, 25)).merge(of(slice(25, 60)))
-    np.testing.assert_allclose(merged.cross, whole.cross, rtol=1e-12)
-    assert merged.weight == whole.weight and merged.count == whole.count
+    np.testing.assert_allclose(merged.scatter, whole.scatter, rtol=1e-12)
+    assert merged.class_weight == whole.class_weight and merged.count == whole.count

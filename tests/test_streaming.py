@@ -21,7 +21,7 @@ y = np.arange(60) % 2
 def _state(model: Any) -> list[bytes]:
     moments = model._fitted.statistics
     arrays = [np.asarray(value).tobytes() for _, _, value in moments._arrays()]
-    return [*arrays, repr((moments.weight, moments.count)).encode()]
+    return [*arrays, repr((moments.class_weight, moments.count)).encode()]
 
 
 def _models() -> list[L2CenterClassifier]:

@@ -37,7 +37,7 @@ MODELS = [
 def many_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small chunks and many lanes, so that small data are cut as large ones are."""
     monkeypatch.setattr(grid, "CPU_CHUNK", 2**10)
-    monkeypatch.setattr(grid, "LANE_ENTRIES", 2**12)
+    monkeypatch.setattr(grid, "PARTITION_ENTRIES", 2**12)
 
 
 def _everything(model: Any, X: Any, y: np.ndarray, s: Any) -> list[bytes]:
@@ -67,12 +67,12 @@ def test_bits_do_not_depend_on_threads_or_budget(
 
 def test_lanes_are_many_where_the_entries_pay_for_them() -> None:
     entries = 2**26
-    assert len(grid.lanes(entries, 1000, HOST)) == 8
-    assert len(grid.lanes(entries, 2**26, HOST)) == 2
-    assert len(grid.lanes(entries, 2**28, HOST)) == 1
-    assert len(grid.lanes(1000, 10, HOST)) == 1
-    assert len(grid.lanes(0, 10, HOST)) == 1
-    cuts = grid.lanes(2**22 + 3, 10, HOST)
+    assert len(grid.partitions(entries, 1000, HOST)) == 8
+    assert len(grid.partitions(entries, 2**26, HOST)) == 2
+    assert len(grid.partitions(entries, 2**28, HOST)) == 1
+    assert len(grid.partitions(1000, 10, HOST)) == 1
+    assert len(grid.partitions(0, 10, HOST)) == 1
+    cuts = grid.partitions(2**22 + 3, 10, HOST)
     assert cuts[0][0] == 0 and cuts[-1][1] == 2**22 + 3
     assert all(a[1] == b[0] for a, b in itertools.pairwise(cuts))
 
@@ -92,7 +92,7 @@ def test_the_hosts_loops_give_the_bits_of_the_common_lines(
     s = rng.integers(0, 4, X.shape[0]) if weighted else None
     fast = _everything(model, X, y, s)
     monkeypatch.setattr(sparsetools, "AVAILABLE", False)
-    assert not as_block(X, HOST).on_host
+    assert not as_block(X, HOST).has_compiled_loops
     common = _everything(model, X, y, s)
     assert fast[:2] == common[:2]
     # Sums by row first, or straight by class: the same to rounding.

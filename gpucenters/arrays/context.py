@@ -92,8 +92,8 @@ class Context:
     ) -> list[Result]:
         """The results of ``task`` on slices of columns, for elementwise work.
 
-        The cut is free to change: sums over columns need `sum_columns`. ``rows`` is the number of
-        rows that the task reads.
+        The bounds of the slices are not fixed: reductions need `sum_columns`. ``rows`` is the
+        number of rows that the task reads.
         """
         step = max(1, self.chunk // rows)
         return list(self.map(task, (slice(*cut) for cut in ranges(n_columns, step))))
@@ -125,7 +125,7 @@ class Context:
             except MemoryError as error:
                 if stop - start == 1:
                     raise MemoryError(too_large) from error
-            # The error, and all arrays that its traceback holds, are gone only here.
+            # Outside of ``except``, so that no traceback holds the arrays of the first try.
             middle = (start + stop) // 2
             return halving((start, middle)) + halving((middle, stop))
 
@@ -166,5 +166,5 @@ def run_with_oom_retry(
                 smaller = context.smaller()
                 if smaller is None:
                     raise
-            # The error, and all arrays that its traceback holds, are gone only here.
+            # Outside of ``except``, so that no traceback holds the arrays of the first try.
             context = smaller

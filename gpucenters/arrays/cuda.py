@@ -1,4 +1,4 @@
-"""CUDA: found once, lazily, and with the reason kept where it cannot be used.
+"""Detection of CUDA at its first use; the result, or the reason of a failure, is cached.
 
 Nothing here imports CuPy before somebody asks for a device by name or hands in a CuPy array.
 """

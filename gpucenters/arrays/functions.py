@@ -1,7 +1,6 @@
-"""Functions of arrays of any library, for the layers above: one name for each operation.
+"""Functions of arrays of any library, for the layers above.
 
-Where the numpy-and-cupy family has a faster body than the portable one, the library of the
-argument decides which runs.
+They call the implementation for NumPy and CuPy where there is one, else the portable one.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from .namespace import is_cupy
 # chunk from the cache; on CUDA enough to hide the overhead of kernel launches.
 CPU_CHUNK = 2**17
 CUDA_CHUNK = 2**25
-UPLOAD_CHUNK = 2**23  # of host data: one chunk is on its way up while the one before is worked on
+UPLOAD_CHUNK = 2**23  # of host data: one is copied while the previous one is processed
 LEAST_CUDA_CHUNK = 2**16  # smaller chunks save no memory that matters
 _BYTES_PER_ELEMENT = 48  # workspace for each element of a CUDA chunk
 
@@ -53,7 +53,7 @@ def ranges(n: int, step: int) -> Iterator[tuple[int, int]]:
 
 def dense_grid(n: int, m: int, size: int) -> tuple[int, int]:
     """Rows and columns of one chunk, of about ``size`` elements, of a dense n x m array."""
-    # A strip of rows stays in the TLB's reach while its columns are read chunk after chunk.
+    # A strip has few rows, so that the pages of its columns stay in the TLB.
     strip = min(_MOST_ROWS, max(_LEAST_ROWS, _ROW_STRIP // m)) * max(1, size // CPU_CHUNK)
     rows = min(n, strip)
     return rows, max(1, min(m, size // rows))
@@ -98,20 +98,21 @@ def row_ranges(indptr: np.ndarray, size: int) -> Iterator[tuple[int, int]]:
         first = last
 
 
-# Lanes: parts of a sparse matrix with an accumulator each, merged in order.
-LANE_ENTRIES = 2**23  # stored entries that make an accumulator of their own worth its while
-_MOST_LANES = 8
+# Partitions of the stored entries: each has its own accumulator, and these are added in order.
+PARTITION_ENTRIES = 2**23  # stored entries in a partition at least
+_MOST_PARTITIONS = 8
 
 
-def lanes(count: int, accumulator: int, backend: Backend) -> list[tuple[int, int]]:
-    """(start, stop) of each lane of ``count`` stored entries.
+def partitions(count: int, accumulator: int, backend: Backend) -> list[tuple[int, int]]:
+    """(start, stop) of each partition of ``count`` stored entries.
 
-    A further lane costs one pass in order over an accumulator of ``accumulator`` numbers; an entry
-    costs one write at random. There are as many lanes as the entries pay for, one on CUDA.
+    A further partition costs one pass in order over an accumulator of ``accumulator`` numbers; an
+    entry costs one random write. The number keeps merging cheaper than adding; it is 1 on CUDA.
     """
     n = 1
     if not is_cupy(backend.xp):
-        n = max(1, min(_MOST_LANES, count // LANE_ENTRIES, 2 * count // max(accumulator, 1)))
+        affordable = 2 * count // max(accumulator, 1)
+        n = max(1, min(_MOST_PARTITIONS, count // PARTITION_ENTRIES, affordable))
         n = 2 ** (n.bit_length() - 1)  # a power of two, shared evenly by two or four threads
-    cuts = [count * lane // n for lane in range(n + 1)]
+    cuts = [count * partition // n for partition in range(n + 1)]
     return list(itertools.pairwise(cuts))

@@ -66,7 +66,7 @@ extern "C" __global__ void add_class_sums(
 }
 
 // Keys whose order is that of (column, class, value): the list above, and below it the bits of the
-// value, turned so that they sort as numbers do. Rows with a negative code come last of all.
+// value in an order-preserving encoding. Rows with a negative code come last of all.
 extern "C" __global__ void pack_lists(
     const float* x, long long row_stride, long long column_stride, long long rows,
     long long columns, const int* codes, long long classes, unsigned long long* keys)

@@ -1,7 +1,7 @@
 """Products of matrices and eigenvectors whose bits do not depend on the number of threads.
 
-On the host BLAS cuts its work by the number of its threads, and the last bits go with the cut. So
-it is held to one thread while a model is fitted, and `gram` runs fixed tiles on threads of ours.
+BLAS partitions its work by the number of its threads, and the last bits depend on the partition. So
+it is limited to one thread while a model is fitted, and `gram` runs fixed tiles on several threads.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def add_gram(rows: Array, into: Array, backend: Backend) -> None:
         left, right = tile
         part = xp.matrix_transpose(rows[:, left]) @ rows[:, right]
         if left == right:
-            # (BLAS sees that the two sides are one; elsewhere the halves may differ in a bit.)
+            # NumPy's product with the own transpose is exactly symmetric; others are made so.
             into[left, left] += part if is_numpy(xp) else (part + xp.matrix_transpose(part)) / 2
         else:
             into[left, right] += part

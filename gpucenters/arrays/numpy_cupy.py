@@ -1,8 +1,7 @@
 """Operations that the standard lacks, for NumPy and CuPy.
 
-Every name used on ``xp`` here exists in both, so the lines that run on CUDA are lines that the
-tests on the CPU have run. Where NumPy has a much faster way that CuPy lacks, it stands beside the
-common line.
+Every name used on ``xp`` here exists in both, so that the tests on the CPU cover the code that runs
+on CUDA. Faster ways that only NumPy has are separate branches.
 """
 
 from __future__ import annotations
@@ -125,7 +124,7 @@ def repeat_per_row(
 def sorted_lines(chunk: Array, rows: list[Array], xp: Namespace, scratch: Scratch) -> Array:
     """Each column of a chunk as a line, the rows of each class sorted within it: (b, n).
 
-    CuPy sorts one-dimensional arrays of numbers by their digits, and others much slower by
+    CuPy uses a radix sort for one-dimensional arrays of numbers, and a much slower sort by
     comparison: so the lines are sorted as one array there (`_sort_flat`).
     """
     if not is_numpy(xp):
@@ -188,7 +187,7 @@ def _in_lists(chunk: Array, rows: list[Array], xp: Namespace) -> tuple[Array, Ar
 
 
 def _by_segment(values: Array, segment: Array, xp: Namespace) -> Array:
-    """The order that sorts by segment, and by value within each: by digits, twice."""
+    """The order that sorts by segment, and by value within each: two stable radix sorts."""
     order = xp.argsort(values, stable=True)
     return xp.take(order, xp.argsort(xp.take(segment, order), stable=True))
 
@@ -211,8 +210,8 @@ def segment_sort(
     if values.dtype != xp.float32:
         order = _by_segment(values, segment, xp)
         return values[order], None if weights is None else weights[order]
-    # One sort of one number each: the segment above, and below it the bits of the value, turned so
-    # that they sort as the values do (negative numbers all over, others at the sign).
+    # One key each: the segment in the upper bits, and below it an order-preserving encoding of the
+    # value (all bits inverted if it is negative, else the sign bit alone).
     sign = xp.asarray(-(2**31), dtype=xp.int32)
     bits = values.view(xp.int32)
     bits = xp.where(bits < 0, ~bits, bits ^ sign).view(xp.uint32)

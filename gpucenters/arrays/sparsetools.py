@@ -3,8 +3,8 @@
 They release the GIL, where ``numpy.repeat`` and ``numpy.add.at`` hold it, and they add to arrays
 that exist, where SciPy's public products allocate new ones. They are private, so this is the one
 file that calls them. Each is run once at import on a small case with a known answer; `AVAILABLE`
-says whether all answers were right. Where they were not, the lines that NumPy shares with CuPy do
-the same work.
+says whether all answers were right. Where they were not, the implementation for NumPy and CuPy is
+used.
 
 Index arrays are not checked here: the caller has checked the matrix.
 """

@@ -1,7 +1,7 @@
 """Threads of the host, for work that is cut in a fixed way whatever their number.
 
 NumPy's sorts and elementwise operations and SciPy's sparse routines release the GIL, so threads are
-enough. A pool lives as long as one call, so a fork finds no pool to break.
+enough. Pools are closed at the end of each call, so that a fork is safe.
 """
 
 from __future__ import annotations

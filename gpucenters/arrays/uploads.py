@@ -1,4 +1,4 @@
-"""Host data on their way to a CUDA device, while the device works on what came before."""
+"""Asynchronous copies from the host to a CUDA device, overlapped with computation."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Upload:
     def __init__(self, *, uneven: bool = False) -> None:
         """``uneven``: chunks differ somewhat in their bytes, so slots have some to spare."""
         self._slots: list[_Slot | None] = [None, None]
-        self._spare = 8 if uneven else 0  # one part in so many
+        self._spare = 8 if uneven else 0  # slots are larger by one part in so many
         self._cupy = cuda.require()
         self._stream = self._cupy.cuda.Stream(non_blocking=True)
         self._before: Any = None  # all work that was queued when the last chunk was sent
@@ -56,7 +56,7 @@ class Upload:
             slot.copied.synchronize()
             self._stream.wait_event(before)  # the last work on this slot is among it
         if slot is None or not bounds[-1] <= slot.host.shape[0] <= _LARGEST_SLACK * bounds[-1]:
-            slot = None  # given back first
+            slot = None  # its memory is released before the new slot is allocated
             slot = self._new_slot(bounds[-1])
             self._stream.wait_event(queued)  # its memory may have served anything before
         self._slots[1] = slot
@@ -84,7 +84,7 @@ class Upload:
         return _Slot(host, device, self._cupy.cuda.Event(disable_timing=True))
 
     def __del__(self) -> None:
-        # CuPy hands page-locked memory on at once, copies that still read it or not.
+        # CuPy may reuse page-locked memory during a copy, so wait for the copies.
         for slot in self._slots:
             if slot is not None:
                 slot.copied.synchronize()

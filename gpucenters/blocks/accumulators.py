@@ -41,14 +41,14 @@ class CentredSums(NamedTuple):
 
     Attributes
     ----------
-    weight : list of K floats
+    class_weight : list of K floats
     total : array of shape (K, m), float64
         Weighted sums of x.
     centred : array of shape (K, m) or (K,), float64
         Weighted sums of squares about the class means; or these summed over the features.
     """
 
-    weight: list[float]
+    class_weight: list[float]
     total: Array
     centred: Array
 
@@ -69,11 +69,11 @@ class CentredSums(NamedTuple):
         """
         if weight == 0:
             return
-        xp, before = array_namespace(total), self.weight[c]
+        xp, before = array_namespace(total), self.class_weight[c]
         if before > 0:
             shift = total / weight - self.total[c, :] / before
             between = shift * shift * (before * weight / (before + weight))
             self.centred[c, ...] += between if self.centred.ndim == 2 else xp.sum(between)
         self.centred[c, ...] += centred
         self.total[c, :] += total
-        self.weight[c] += weight
+        self.class_weight[c] += weight

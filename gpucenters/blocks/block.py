@@ -1,4 +1,4 @@
-"""The protocol that dense and sparse blocks answer in full."""
+"""The protocol that `DenseBlock` and `SparseBlock` implement."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Block(Protocol):
     def add_scatter(self, samples: Samples, into: ScatterSums, ctx: Context) -> None:
         """Add weights, sums and scatter matrices of each class."""
 
-    def loss_at_zero(self, samples: Samples, ctx: Context) -> Array:
+    def zero_center_loss(self, samples: Samples, ctx: Context) -> Array:
         """Sums of s |x| / W_c, (m,), of the columns that `map_sorted_columns` may leave out.
 
         The l1 loss of centers at zero. What it holds for other columns has no meaning.
@@ -98,7 +98,7 @@ class Block(Protocol):
         ctx : Context
         """
 
-    def feature_scores(
+    def distance_scores(
         self,
         columns: Array,
         distance: Callable[..., Array],

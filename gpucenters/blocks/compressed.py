@@ -125,7 +125,7 @@ class Compressed:
         return backend_of(self.data) == self.backend
 
     @property
-    def on_host(self) -> bool:
+    def has_compiled_loops(self) -> bool:
         """Whether SciPy's compiled loops can be used: CSR in NumPy arrays."""
         here = is_numpy(self.backend.xp) and isinstance(self.data, np.ndarray)
         return here and self.by_row and sparsetools.AVAILABLE
@@ -137,7 +137,7 @@ class Compressed:
     def entries(self, ctx: Context, start: int = 0, stop: int | None = None) -> Iterator[Entries]:
         """The stored entries start..stop in the stored order, in runs of one chunk.
 
-        Runs of a host matrix that are sent to a device are valid until the next but one.
+        A run of a host matrix that is sent to a device stays valid for one further iteration.
         """
         stop = self.nnz if stop is None else stop
         size = self.chunk_size(ctx)

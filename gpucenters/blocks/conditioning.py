@@ -6,8 +6,7 @@ from typing import TypeVar
 
 from ..arrays.typing import Array
 
-#: The share of a mean square that is the square of the mean, from which on raw sums lose too many
-#: digits: W q - t^2 is then less than a tenth of W q.
+#: Threshold on t^2 / (W q) above which q - t^2 / W is inaccurate: it is less than a tenth of q.
 LARGEST_SHARE = 0.9
 
 Number = TypeVar("Number", float, Array)

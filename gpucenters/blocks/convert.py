@@ -117,8 +117,7 @@ def put_columns(X: Any, columns: Array, width: int) -> Any:
         if is_host_sparse(X) and isinstance(X, scipy.sparse.sparray):
             wide = scipy.sparse.csc_array(wide)
         return wide
-    # A product with a matrix of ones and zeros would be n x k x m work. The standard has no
-    # scattered assignment, but taking columns from X with a column of zeros in front is one.
+    # The standard has no scattered assignment: take columns from X with a column of zeros in front.
     source = np.zeros(width, dtype=np.int64)
     columns = to_numpy(columns)
     source[columns] = np.arange(1, len(columns) + 1)

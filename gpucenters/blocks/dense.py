@@ -104,8 +104,8 @@ class DenseBlock:
         parts = []
         for c, members in samples.by_class(*rows):
             s, weight = None, float(len(members))
-            if samples.weights is not None:
-                w = samples.weights[rows[0] : rows[1]][members]
+            if samples.sample_weight is not None:
+                w = samples.sample_weight[rows[0] : rows[1]][members]
                 s, weight = self.backend.asarray(w)[:, None], float(w.sum())
             parts.append((c, self.backend.asarray(members), s, weight))
 
@@ -147,7 +147,7 @@ class DenseBlock:
 
     # --- sorted columns ------------------------------------------------------------------------
 
-    def loss_at_zero(self, samples: Samples, ctx: Context) -> Array:
+    def zero_center_loss(self, samples: Samples, ctx: Context) -> Array:
         """Zeros, (m,): every column is sorted, and gets its loss from there."""
         return self.backend.zeros(self.shape[1])
 
@@ -175,9 +175,9 @@ class DenseBlock:
     def _sorting_plan(self, samples: Samples, ctx: Context, first: int) -> SortingPlan:
         n, m = self.shape
         rows = samples.positive_by_class()
-        weights, given = None, samples.weights
+        weights, given = None, samples.sample_weight
         if given is not None and not all(bool((given[r] == 1).all()) for r in rows):
-            weights = samples.device_weights
+            weights = samples.backend_weights
         index, scratch = [self.backend.asarray(r) for r in rows], Scratch()
         left_out = None
         if given is not None and not np.all(given > 0):
@@ -203,7 +203,7 @@ class DenseBlock:
         """``(X[:, columns] - shift) @ coef``: see `Block`."""
         return self._map_rows(columns, coef.shape[1], lambda x: (x - shift) @ coef, ctx)
 
-    def feature_scores(
+    def distance_scores(
         self,
         columns: Array,
         distance: Callable[..., Array],

@@ -19,22 +19,22 @@ def add_rows(chunks: Iterable[RowChunk], into: ScatterSums, ctx: Context) -> Non
         together = []
         for c, x, s, w in chunk.by_class(chunk.columns[0]):
             residuals = _add_sums(into, c, x, s, w)
-            into.weight[c] += w
+            into.class_weight[c] += w
             if into.final is None:
-                add_gram(residuals, into.cross[c, :, :], backend)
+                add_gram(residuals, into.scatter[c, :, :], backend)
             else:
                 together.append((residuals, into.final[c]))
         if together:
-            add_gram(xp.concat([r for r, _ in together]), into.cross[0, :, :], backend)
+            add_gram(xp.concat([r for r, _ in together]), into.scatter[0, :, :], backend)
             divided = xp.concat([r / w**0.5 for r, w in together])
-            add_gram(divided, into.cross[1, :, :], backend)
+            add_gram(divided, into.scatter[1, :, :], backend)
 
 
 def _add_sums(into: ScatterSums, c: int, x: Array, s: Array | None, w: float) -> Array:
-    """Add rows of one class to its sums; returns the rows whose products its scatter gains.
+    """Add rows of one class to its sums; returns R, so that its scatter grows by R' R.
 
-    These are the residuals from the mean of these rows, each times the root of its weight. The term
-    of Chan's formula for the difference of the means is the product of one more row.
+    R holds the residuals from the mean of these rows, each times the root of its weight, and one
+    more row for the term of Chan's formula with the difference of the means.
     """
     xp = array_namespace(x)
     total = xp.sum(x if s is None else x * s, axis=0)
@@ -44,10 +44,10 @@ def _add_sums(into: ScatterSums, c: int, x: Array, s: Array | None, w: float) ->
     error = xp.sum(d if s is None else d * s, axis=0)
     d = d - error / (w or 1.0)
     residuals = d if s is None else d * xp.sqrt(s)
-    before, shift = into.weight[c], None
+    before, shift = into.class_weight[c], None
     if before > 0 and w > 0:
         shift = (total + error) / w - into.total[c, :] / before
-    if into.quartic is not None:
+    if into.fourth_moment is not None:
         sd = d if s is None else d * s
         size = xp.sum(d * d, axis=1)
         weighted = xp.sum(sd * d, axis=1)

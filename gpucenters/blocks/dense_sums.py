@@ -39,7 +39,7 @@ def add_sums(chunks: Iterable[RowChunk], into: RawSums, ctx: Context) -> None:
 def add_centred(chunks: Iterable[RowChunk], into: CentredSums, ctx: Context) -> None:
     """Add sums and centred squares of strips of rows, in place."""
     for chunk in chunks:
-        before = list(into.weight)
+        before = list(into.class_weight)
 
         def add(
             columns: slice, chunk: RowChunk = chunk, before: list[float] = before
@@ -51,7 +51,7 @@ def add_centred(chunks: Iterable[RowChunk], into: CentredSums, ctx: Context) -> 
                 for c, centred in sums:
                     into.centred[c] += centred
         for c, _, _, w in chunk.parts:
-            into.weight[c] += w
+            into.class_weight[c] += w
 
 
 def _add_columns(

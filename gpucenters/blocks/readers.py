@@ -1,4 +1,4 @@
-"""Readers: what a model reads in place of each value of X, and the values it refuses."""
+"""Readers: elementwise transformations of X that refuse some values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..arrays.typing import Array, Namespace
 
 @dataclass(frozen=True)
 class Reader:
-    """What values are read as. A value that is refused becomes NaN, which shows in any sum.
+    """An elementwise transformation of X. Refused values become NaN, which propagates to sums.
 
     So values are checked in the pass that reads them anyway, and without waiting for a device: only
     a sum that is not finite starts the search for the row (`why_not`).
@@ -42,7 +42,7 @@ class NotNegative(Reader):
         xp = array_namespace(x)
         if xp.isdtype(x.dtype, ("unsigned integer", "bool")):
             return x
-        # On the host a check costs less than a copy; on a device it would wait.
+        # On the host a check costs less than a copy; on a device it would synchronise.
         if is_numpy(xp) and not np.any(x < 0):
             return x
         return _nan_unless(x >= 0, x, xp)

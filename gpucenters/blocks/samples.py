@@ -27,53 +27,53 @@ class Samples:
         That of the block whose rows these are.
     codes : ndarray of shape (n,), the smallest unsigned integer type
         On the host.
-    weights : ndarray of shape (n,), float64, or None
+    sample_weight : ndarray of shape (n,), float64, or None
         On the host; None where every row counts once.
     n_classes : int
     """
 
     backend: Backend
     codes: np.ndarray
-    weights: np.ndarray | None
+    sample_weight: np.ndarray | None
     n_classes: int
 
     @cached_property
-    def weight(self) -> list[float]:
+    def class_weight(self) -> list[float]:
         """W_c, the weight of each class."""
-        if self.weights is None and self.n_classes <= 16:  # without a copy as wide integers
+        if self.sample_weight is None and self.n_classes <= 16:  # bincount would copy to int64
             return [float(np.count_nonzero(self.codes == c)) for c in range(self.n_classes)]
-        sums = np.bincount(self.codes, weights=self.weights, minlength=self.n_classes)
+        sums = np.bincount(self.codes, weights=self.sample_weight, minlength=self.n_classes)
         return [float(w) for w in sums]
 
     @cached_property
     def count(self) -> list[int]:
         """Rows of positive weight in each class."""
-        if self.weights is None:
-            return [int(w) for w in self.weight]
-        rows = self.codes[self.weights > 0]
+        if self.sample_weight is None:
+            return [int(w) for w in self.class_weight]
+        rows = self.codes[self.sample_weight > 0]
         return [int(c) for c in np.bincount(rows, minlength=self.n_classes)]
 
     @cached_property
     def has_integer_weights(self) -> bool:
         """Whether all weights are integers with exact sums."""
-        w = self.weights
+        w = self.sample_weight
         return w is None or bool(np.all(w == np.floor(w)) and np.sum(w) < _EXACT_INTEGERS)
 
     @cached_property
-    def device_codes(self) -> Array:
+    def backend_codes(self) -> Array:
         """The codes on the backend of the block."""
         return self.backend.asarray(self.codes)
 
     @cached_property
-    def device_weights(self) -> Array | None:
+    def backend_weights(self) -> Array | None:
         """The weights on the backend of the block."""
-        return None if self.weights is None else self.backend.asarray(self.weights)
+        return None if self.sample_weight is None else self.backend.asarray(self.sample_weight)
 
     @property
     def share(self) -> np.ndarray:
         """The weight of each sample divided by that of its class, on the host."""
-        share = 1.0 / np.asarray(self.weight)[self.codes]
-        return share if self.weights is None else share * self.weights
+        share = 1.0 / np.asarray(self.class_weight)[self.codes]
+        return share if self.sample_weight is None else share * self.sample_weight
 
     def by_class(self, start: int, stop: int) -> list[tuple[int, np.ndarray]]:
         """(class, row numbers counted from ``start``) for each class among rows start..stop."""
@@ -85,19 +85,20 @@ class Samples:
 
     def of_rows(self, start: int, stop: int) -> Samples:
         """The samples start..stop alone."""
-        weights = None if self.weights is None else self.weights[start:stop]
+        weights = None if self.sample_weight is None else self.sample_weight[start:stop]
         return Samples(self.backend, self.codes[start:stop], weights, self.n_classes)
 
     def positive_by_class(self) -> list[np.ndarray]:
         """The rows of positive weight of each class, ascending."""
         rows: list[np.ndarray] = [np.empty(0, dtype=np.intp)] * self.n_classes
         for c, members in self.by_class(0, len(self.codes)):
-            rows[c] = members if self.weights is None else members[self.weights[members] > 0]
+            s = self.sample_weight
+            rows[c] = members if s is None else members[s[members] > 0]
         return rows
 
     def with_equal_weights_as_one(self) -> Samples:
         """These rows with weights 0 and 1, where all positive weights are equal."""
-        w = self.weights
+        w = self.sample_weight
         if w is None:
             return self
         positive = w > 0
@@ -113,7 +114,7 @@ def make_samples(
     backend: Backend,
     *,
     n_classes: int | None = None,
-    weights: Any = None,
+    sample_weight: Any = None,
 ) -> Samples:
     """Check class codes and sample weights.
 
@@ -126,7 +127,7 @@ def make_samples(
         That of the block.
     n_classes : int, optional
         K; by default the largest code + 1.
-    weights : array of shape (n_samples,), of any library, optional
+    sample_weight : array of shape (n_samples,), of any library, optional
         Non-negative and finite; 0 leaves the row out.
 
     Raises
@@ -147,7 +148,7 @@ def make_samples(
         bad = int(np.flatnonzero((codes < 0) | (codes >= k))[0])
         raise ValueError(f"class code {codes[bad]} in row {bad} is not one of 0..{k - 1}.")
     codes = codes.astype(np.min_scalar_type(max(k - 1, 0)), copy=False)
-    return Samples(backend, codes, check_weights(weights, n_samples), k)
+    return Samples(backend, codes, check_weights(sample_weight, n_samples), k)
 
 
 def check_weights(weights: Any, n_samples: int) -> np.ndarray | None:

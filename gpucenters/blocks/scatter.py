@@ -21,25 +21,25 @@ class ScatterSums(Protocol):
 
     Attributes
     ----------
-    weight : list of K floats
+    class_weight : list of K floats
     total : array of shape (K, m), float64
         Weighted sums.
-    cross : array of shape (K, m, m) or (2, m, m), float64
+    scatter : array of shape (K, m, m) or (2, m, m), float64
         Weighted sums of (x - mean)(x - mean)' of each class; or, where ``final`` is given, their
         sum over the classes, and their sum with each divided by its final weight.
     final : sequence of K floats, or None
-        W_c of all the data that will ever come.
-    cubic : array of shape (K, m), float64, or None
+        W_c of the complete data.
+    third_moment : array of shape (K, m), float64, or None
         Weighted sums of ``|x - mean|^2 (x - mean)``.
-    quartic : array of shape (K,), float64, or None
+    fourth_moment : array of shape (K,), float64, or None
         Weighted sums of ``|x - mean|^4``.
     """
 
-    weight: list[float]
+    class_weight: list[float]
     total: Array
-    cross: Array
-    cubic: Array | None
-    quartic: Array | None
+    scatter: Array
+    third_moment: Array | None
+    fourth_moment: Array | None
 
     @property
     def final(self) -> Sequence[float] | None: ...
@@ -54,38 +54,38 @@ class Scatter:
     weight : float
     total : array of shape (m,)
     products : array of shape (m, m)
-    cubic : array of shape (m,), or None
-    quartic : float or array of no dimension, or None
+    third_moment : array of shape (m,), or None
+    fourth_moment : float or array of no dimension, or None
     """
 
     weight: float
     total: Array
     products: Array
-    cubic: Array | None
-    quartic: Array | None
+    third_moment: Array | None
+    fourth_moment: Array | None
 
 
 def add_scatter(into: ScatterSums, c: int, part: Scatter) -> None:
     """Add the scatter of more samples to that of class c, in place."""
-    before, w, shift = into.weight[c], part.weight, None
+    before, w, shift = into.class_weight[c], part.weight, None
     if before > 0 and w > 0:
         shift = part.total / w - into.total[c, :] / before
     products = part.products
-    if into.quartic is not None:
+    if into.fourth_moment is not None:
         trace = array_namespace(products).linalg.trace(products)
         times = partial(matmul, products)
-        assert part.cubic is not None
-        assert part.quartic is not None
-        add_fourth(into, c, w, shift, trace, part.cubic, part.quartic, times)
+        assert part.third_moment is not None
+        assert part.fourth_moment is not None
+        add_fourth(into, c, w, shift, trace, part.third_moment, part.fourth_moment, times)
     if shift is not None:
         products = products + shift[:, None] * (shift * (before * w / (before + w)))
     into.total[c, :] += part.total
-    into.weight[c] += w
+    into.class_weight[c] += w
     if into.final is None:
-        into.cross[c, :, :] += products
+        into.scatter[c, :, :] += products
     else:
-        into.cross[0, :, :] += products
-        into.cross[1, :, :] += products / into.final[c]
+        into.scatter[0, :, :] += products
+        into.scatter[1, :, :] += products / into.final[c]
 
 
 def add_fourth(
@@ -94,8 +94,8 @@ def add_fourth(
     w: float,
     shift: Array | None,
     trace: Array,
-    cubic: Array,
-    quartic: Array,
+    third: Array,
+    fourth: Array,
     times: Callable[[Array], Array],
 ) -> None:
     """Add third and fourth moments of more samples to those of class c, before their scatter.
@@ -110,33 +110,33 @@ def add_fourth(
         Their mean less that of the class so far.
     trace : array of no dimension
         The trace of their scatter.
-    cubic, quartic : arrays of shape (m,) and ()
+    third, fourth : arrays of shape (m,) and ()
         Their moments about their mean.
     times : callable
         Multiplies their scatter by a vector.
     """
-    assert into.cubic is not None
-    assert into.quartic is not None
+    assert into.third_moment is not None
+    assert into.fourth_moment is not None
     if shift is not None:
-        before, cross = into.weight[c], into.cross[c, :, :]
+        before, scatter, xp = into.class_weight[c], into.scatter[c, :, :], array_namespace(shift)
         here, there = shift * (before / (before + w)), -shift * (w / (before + w))
-        old = array_namespace(cross).linalg.trace(cross), cross @ there, into.cubic[c, :]
-        moved = _moved(there, before, *old, into.quartic[c])
-        into.cubic[c, :], into.quartic[c] = moved
-        cubic, quartic = _moved(here, w, trace, times(here), cubic, quartic)
-    into.cubic[c, :] += cubic
-    into.quartic[c] += quartic
+        old = into.third_moment[c, :], into.fourth_moment[c]
+        moved = _about(there, before, xp.linalg.trace(scatter), scatter @ there, *old)
+        into.third_moment[c, :], into.fourth_moment[c] = moved
+        third, fourth = _about(here, w, trace, times(here), third, fourth)
+    into.third_moment[c, :] += third
+    into.fourth_moment[c] += fourth
 
 
-def _moved(
-    e: Array, weight: float, trace: Array, pull: Array, cubic: Array, quartic: Array
+def _about(
+    e: Array, weight: float, trace: Array, scatter_e: Array, third: Array, fourth: Array
 ) -> tuple[Array, Array]:
-    """Third and fourth moments about a point from which the mean lies at ``e``.
+    """Third and fourth moments about the point ``mean - e``, from those about the mean.
 
     By expansion of ``|r + e|^2 (r + e)`` and ``|r + e|^4``, where the residuals r sum to zero.
-    ``trace`` is that of their scatter, and ``pull`` the product of their scatter with e.
+    ``trace`` is that of their scatter, and ``scatter_e`` the product of their scatter with e.
     """
-    far = e @ e
-    third = cubic + trace * e + 2 * pull + (weight * far) * e
-    fourth = quartic + 4 * (e @ cubic) + 4 * (e @ pull) + 2 * far * trace + weight * far * far
-    return third, fourth
+    norm2 = e @ e
+    new_third = third + trace * e + 2 * scatter_e + (weight * norm2) * e
+    new_fourth = fourth + 4 * (e @ third) + 4 * (e @ scatter_e)
+    return new_third, new_fourth + 2 * norm2 * trace + weight * norm2 * norm2

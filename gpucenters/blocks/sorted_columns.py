@@ -88,11 +88,11 @@ class SortedColumns:
         return self.zero_at is None and self.cumulative is None
 
     def look_up(self, position: Array) -> Array:
-        """Stored values (float64) by their position; anything where that is outside."""
+        """Stored values (float64) by their position; unspecified for positions out of range."""
         return self.backend.xp.astype(self._take(self.values, position), self.backend.xp.float64)
 
     def value(self, item: Array) -> Array:
-        """The value of each item (float64); anything where ``item`` is outside its list."""
+        """The value of each item (float64); unspecified for items out of range."""
         xp = self.backend.xp
         stored = self.look_up(self.start + self._stored(item))
         if self.zero_at is None:
@@ -141,7 +141,7 @@ class SortedColumns:
         """
         raise NotImplementedError
 
-    def excess(self, center: Array, other: Array) -> Array:
+    def loss_difference(self, center: Array, other: Array) -> Array:
         """Sum of weight times (|x - other| - |x - center|) over the items, without cancellation.
 
         Beyond the two points it is plus or minus their distance, so x may be clipped to the
@@ -195,10 +195,10 @@ class DenseSortedColumns(SortedColumns):
             columns.append([xp.concat(list(s)) for s in zip(*sums, strict=True)])
         return tuple(xp.stack(list(s)) for s in zip(*columns, strict=True))
 
-    def excess(self, center: Array, other: Array) -> Array:
+    def loss_difference(self, center: Array, other: Array) -> Array:
         xp = self.backend.xp
         if not self.plain or max(self.counts) < _LONG_LIST or self.backend.sync_is_expensive:
-            return super().excess(center, other)
+            return super().loss_difference(center, other)
         # The items are in order: only those between the two points in some column need a look.
         low, high = xp.minimum(center, other), xp.maximum(center, other)
         nothing = xp.zeros_like(self.size)

@@ -21,7 +21,7 @@ from ..arrays.typing import NumPyOrCuPy as Array
 from . import errors, sparse_host, sparse_scatter, sparse_sums
 from .accumulators import CentredSums, RawSums
 from .compressed import Compressed, Entries
-from .half import ClassHalf, enough_stored
+from .half_weight import ClassHalf, enough_stored
 from .readers import Reader, refuse
 from .samples import Samples
 from .scatter import ScatterSums
@@ -56,7 +56,7 @@ class SparseBlock(Compressed):
         total, centred = self.centred_moments(samples, every, ctx)
         if into.centred.ndim == 1:
             centred = self.backend.xp.sum(centred, axis=1)
-        for c, weight in enumerate(samples.weight):
+        for c, weight in enumerate(samples.class_weight):
             into.add(c, weight, total[c, :], centred[c, ...])
 
     def centred_moments(
@@ -77,7 +77,7 @@ class SparseBlock(Compressed):
 
     # --- sorted columns ------------------------------------------------------------------------
 
-    def loss_at_zero(self, samples: Samples, ctx: Context) -> Array:
+    def zero_center_loss(self, samples: Samples, ctx: Context) -> Array:
         """The l1 loss of centers at zero: see `Block`."""
         return sparse_sums.absolute_sums(self, samples.share, ctx)
 
@@ -135,7 +135,7 @@ class SparseBlock(Compressed):
         wide: Array = self.backend.zeros((m, coef.shape[1]))
         wide[columns, :] = coef
         out: Array = self.backend.zeros((n, coef.shape[1]))
-        (self._add_host_product if self.on_host else self._add_product)(wide, out, ctx)
+        (self._add_host_product if self.has_compiled_loops else self._add_product)(wide, out, ctx)
         return out - shift @ coef
 
     def _add_product(self, coef: Array, out: Array, ctx: Context) -> None:
@@ -171,7 +171,7 @@ class SparseBlock(Compressed):
         for _ in ctx.map(add, row_ranges(self.host_indptr, 16 * ctx.chunk)):
             pass
 
-    def feature_scores(
+    def distance_scores(
         self,
         columns: Array,
         distance: Callable[..., Array],

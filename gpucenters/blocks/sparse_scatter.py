@@ -34,7 +34,7 @@ def add_scatter(matrix: Compressed, samples: Samples, into: ScatterSums, ctx: Co
         _add_dense(matrix, samples, into, ctx)
         return
     for part, members in ctx.progress(strips, len(strips), "strips added"):
-        found = _class_scatter(part, members, fourth=into.quartic is not None)
+        found = _class_scatter(part, members, fourth=into.fourth_moment is not None)
         if found is None:
             _add_dense(part, members, into, replace(ctx, verbose=False))
         else:
@@ -85,7 +85,7 @@ def _sparse_strips(
     # The pairs of entries of a row are never fewer than nnz^2 / n.
     if _COST_OF_PAIR * matrix.nnz**2 / n >= dense_cost:
         return None
-    matrix = matrix if matrix.on_host else as_rows(matrix, ctx)
+    matrix = matrix if matrix.has_compiled_loops else as_rows(matrix, ctx)
     stored = np.diff(matrix.host_indptr).astype(np.float64)
     if _COST_OF_PAIR * (stored @ stored) >= dense_cost:
         return None
@@ -116,13 +116,13 @@ def _class_scatter(
     """
     parts = matrix.data, matrix.indices, matrix.indptr
     csr = scipy.sparse.csr_array(parts, shape=matrix.shape)
-    found = []
+    found, weights = [], samples.sample_weight
     for c, members in samples.by_class(0, matrix.shape[0]):
         rows = csr[members].astype(np.float64)
-        s = np.ones(len(members)) if samples.weights is None else samples.weights[members]
+        s = np.ones(len(members)) if weights is None else weights[members]
         total, weight = rows.T @ s, float(s.sum())
         higher = _higher(rows, s, total / (weight or 1.0)) if fourth else (None, None)
-        if samples.weights is not None:
+        if weights is not None:
             rows.data *= np.repeat(np.sqrt(s), np.diff(rows.indptr))
         products = (rows.T @ rows).toarray()
         if weight > 0:

@@ -7,7 +7,7 @@ from typing import Any
 from ..arrays import numpy_cupy
 from ..arrays.typing import NumPyOrCuPy as Array
 from .compressed import INT32
-from .half import ClassHalf
+from .half_weight import ClassHalf
 from .samples import Samples
 from .sorted_columns import SparseSortedColumns
 
@@ -37,9 +37,9 @@ def sort_segments(
     kind = xp.int32 if k * b < INT32 else xp.int64
     numbers, count = xp.arange(b, dtype=kind), values.shape[0]
     column = numpy_cupy.repeat_per_row(numbers, offsets, count, xp, rows)
-    segment = xp.astype(xp.take(samples.device_codes, rows), kind) * b + column
+    segment = xp.astype(xp.take(samples.backend_codes, rows), kind) * b + column
     x = values if values.dtype == xp.float32 else xp.astype(values, xp.float64)
-    weight = None if samples.weights is None else xp.take(samples.device_weights, rows)
+    weight = None if samples.sample_weight is None else xp.take(samples.backend_weights, rows)
     counts = x != 0 if weight is None else (x != 0) & (weight > 0)
     if not bool(xp.all(counts)):
         left = xp.nonzero(counts)[0]
@@ -107,13 +107,13 @@ def _lists(
     rows = backend.asarray(samples.count, dtype=xp.int64)[:, None]
     stored, negative = xp.reshape(stored, shape), xp.reshape(negative, shape)
     has_zero = stored < rows
-    mass = backend.asarray(samples.weight, dtype=held.dtype)[:, None] - held
+    mass = backend.asarray(samples.class_weight, dtype=held.dtype)[:, None] - held
     mass = xp.where(has_zero & (mass > 0), mass, xp.zeros_like(mass))
     size = stored + xp.astype(has_zero, xp.int64)
     cumulative = None
     if weights is not None:
         exact = samples.has_integer_weights
-        units = backend.asarray([1.0 if exact else w / 2**52 for w in samples.weight])
+        units = backend.asarray([1.0 if exact else w / 2**52 for w in samples.class_weight])
         unit = xp.take(units, owner // width)
         cumulative = xp.astype(_running_sums(weights / unit, start, owner, xp), held.dtype)
         if not exact:

@@ -1,4 +1,4 @@
-"""Sums over the stored entries of a sparse matrix, in lanes."""
+"""Sums over the stored entries of a sparse matrix, in partitions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays import kernels, numpy_cupy
 from ..arrays.context import Context
-from ..arrays.grid import lanes, ranges
+from ..arrays.grid import partitions, ranges
 from ..arrays.namespace import is_cupy
 from ..arrays.typing import NumPyOrCuPy as Array
 from . import sparse_host
@@ -18,40 +18,40 @@ from .accumulators import RawSums
 from .compressed import INT32, Compressed
 from .samples import Samples
 
-_UNUSED_SUMS = 1024  # sums behind the wanted ones, for entries that a device cannot drop cheaply
+_UNUSED_SUMS = 1024  # for entries that a device cannot drop without waiting
 _MERGE_SLICE = 2**22  # elements that one thread adds in one go
 
-Lane = tuple[int, int]
+Partition = tuple[int, int]
 
 
 def add_class_sums(matrix: Compressed, samples: Samples, into: RawSums, ctx: Context) -> None:
     """Add sums of each class and feature, in place: see `Block.add_sums`.
 
-    The entries are cut into lanes, by their number alone. The first lane adds to the given
-    accumulators, each other one to its own, merged in order: the same bits whether the lanes run
-    one after the other or side by side. On CUDA a kernel adds them all to the same accumulators.
+    The entries are cut into partitions, by their number alone. The first one adds to the given
+    accumulators, each other one to its own, merged in order: the same bits whether they run one
+    after the other or side by side. On CUDA a kernel adds all entries to the same accumulators.
     """
     xp = matrix.backend.xp
     if is_cupy(xp):
         _add_on_device(matrix, samples, into, ctx)
         return
     k, m = into.total.shape
-    cuts = lanes(matrix.nnz, k * m, matrix.backend)
+    cuts = partitions(matrix.nnz, k * m, matrix.backend)
     size = sum(8 * a.size for a in into if a is not None) if len(cuts) > 1 else 1
     width = max(1, min(ctx.threads, 1 + ctx.budget // size))
 
-    def add_lane(job: tuple[Lane, RawSums]) -> RawSums:
+    def add_partition(job: tuple[Partition, RawSums]) -> RawSums:
         cut, sums = job
         _add_entries(matrix, cut, samples, sums, ctx)
         return sums
 
-    def jobs() -> Iterator[tuple[Lane, RawSums]]:
+    def jobs() -> Iterator[tuple[Partition, RawSums]]:
         for number, cut in enumerate(cuts):
             yield cut, into.zeros_like() if number else into
 
     coming = ctx.progress(jobs(), len(cuts), "entries added")
     while wave := list(islice(coming, width)):
-        for sums in ctx.map(add_lane, wave, width):
+        for sums in ctx.map(add_partition, wave, width):
             for target, part in zip(into, sums, strict=True):
                 if target is not None and part is not target:
                     _merge(target, part, ctx)
@@ -61,7 +61,7 @@ def _add_on_device(matrix: Compressed, samples: Samples, into: RawSums, ctx: Con
     """Add all entries by a kernel: it makes no keys, and nothing waits for the device."""
     xp, backend = matrix.backend.xp, matrix.backend
     total, square, sum_of_squares = into
-    codes = xp.astype(samples.device_codes, xp.int32)
+    codes = xp.astype(samples.backend_codes, xp.int32)
     # All threads add to the few sums over all features, so each class has many slots.
     slots = None if sum_of_squares is None else backend.zeros((samples.n_classes, kernels.SLOTS))
     # Entries as they are need no memory, however many: one launch.
@@ -74,24 +74,24 @@ def _add_on_device(matrix: Compressed, samples: Samples, into: RawSums, ctx: Con
             values = xp.astype(values, xp.float64)
         kernels.add_class_sums(
             *(values, e.minor, e.offsets, e.first, e.by_row),
-            *(codes, samples.device_weights, total, square, slots),
+            *(codes, samples.backend_weights, total, square, slots),
         )
     if sum_of_squares is not None:
         sum_of_squares += xp.sum(slots, axis=1)
 
 
 def _add_entries(
-    matrix: Compressed, cut: Lane, samples: Samples, into: RawSums, ctx: Context
+    matrix: Compressed, cut: Partition, samples: Samples, into: RawSums, ctx: Context
 ) -> None:
     xp = matrix.backend.xp
     k, m = into.total.shape
     kind = xp.int32 if k * m < INT32 else xp.int64
     flat = (None if a is None else xp.reshape(a, (-1,)) for a in into)
     total, square, sum_of_squares = cast("tuple[Array, Array | None, Array | None]", tuple(flat))
-    codes: Array = samples.device_codes
-    weights: Array | None = samples.device_weights
+    codes: Array = samples.backend_codes
+    weights: Array | None = samples.backend_weights
     runs = matrix.entries(ctx, *cut)
-    if matrix.on_host:
+    if matrix.has_compiled_loops:
         sums = total, square, sum_of_squares
         sparse_host.add_class_sums(runs, ctx.chunk, kind, m, codes, weights, *sums)
         return
@@ -116,9 +116,9 @@ def absolute_sums(matrix: Compressed, per_sample: np.ndarray, ctx: Context) -> A
     backend, xp = matrix.backend, matrix.backend.xp
     factor: Array = backend.asarray(per_sample)
 
-    def add_lane(cut: Lane) -> Array:
+    def add_partition(cut: Partition) -> Array:
         sums: Array = backend.zeros(matrix.shape[1])
-        if matrix.on_host:
+        if matrix.has_compiled_loops:
             sparse_host.add_absolute_sums(matrix.entries(ctx, *cut), ctx.chunk, factor, sums)
             return sums
         for entries in matrix.entries(ctx, *cut):
@@ -126,7 +126,7 @@ def absolute_sums(matrix: Compressed, per_sample: np.ndarray, ctx: Context) -> A
             numpy_cupy.scatter_add(sums, entries.columns(), terms, xp)
         return sums
 
-    return _sum_lanes(add_lane, matrix, ctx)
+    return _sum_partitions(add_partition, matrix, ctx)
 
 
 def stored_per_column(matrix: Compressed, ctx: Context) -> Array:
@@ -136,18 +136,18 @@ def stored_per_column(matrix: Compressed, ctx: Context) -> Array:
         indptr = xp.astype(backend.move(matrix.indptr), xp.int64)
         return indptr[1:] - indptr[:-1]
 
-    def count_lane(cut: Lane) -> Array:
+    def count_partition(cut: Partition) -> Array:
         counts = backend.zeros(matrix.shape[1], xp.int64)
         ones = xp.ones(min(ctx.chunk, cut[1] - cut[0]), dtype=xp.int64)
         for entries in matrix.entries(ctx, *cut):
             numpy_cupy.scatter_add(counts, entries.minor, ones[: entries.minor.shape[0]], xp)
         return counts
 
-    return _sum_lanes(count_lane, matrix, ctx)
+    return _sum_partitions(count_partition, matrix, ctx)
 
 
-def _sum_lanes(lane: Callable[[Lane], Array], matrix: Compressed, ctx: Context) -> Array:
-    parts = ctx.map(lane, lanes(matrix.nnz, matrix.shape[1], matrix.backend))
+def _sum_partitions(add: Callable[[Partition], Array], matrix: Compressed, ctx: Context) -> Array:
+    parts = ctx.map(add, partitions(matrix.nnz, matrix.shape[1], matrix.backend))
     sums = next(parts)
     for part in parts:
         _merge(sums, part, ctx)
@@ -177,15 +177,15 @@ def centred_moments(
     k, d = samples.n_classes, int(columns.shape[0])
     size, table = k * d, matrix.position_table(columns)
     # Dropping the entries of all other columns needs their number, for which a device would wait.
-    # There they are added behind the wanted sums, to so many sums that writes seldom collide.
+    # There they are added to unused sums, many of them, to avoid contention of atomic additions.
     spare = _UNUSED_SUMS if backend.sync_is_expensive else 0
     total, held, square, error = (backend.zeros(size + spare) for _ in range(4))
     stored = backend.zeros(size + spare, xp.int64)
 
     def parts() -> Iterator[tuple[Array, Array, Array]]:
-        weights = samples.device_weights
+        weights = samples.backend_weights
         for entries in matrix.entries(ctx):
-            position, code = entries.of_column(table), entries.of_row(samples.device_codes)
+            position, code = entries.of_column(table), entries.of_row(samples.backend_codes)
             x, s = entries.values, None if weights is None else entries.of_row(weights)
             if not spare:
                 keep = xp.nonzero(position >= 0)[0]
@@ -202,16 +202,16 @@ def centred_moments(
         numpy_cupy.scatter_add(total, key, s * x, xp)
         numpy_cupy.scatter_add(held, key, s, xp)
         numpy_cupy.scatter_add(stored, key, xp.astype(s > 0, xp.int64), xp)
-    weight = xp.repeat(backend.asarray([w or 1.0 for w in samples.weight]), d)
+    weight = xp.repeat(backend.asarray([w or 1.0 for w in samples.class_weight]), d)
     rows = xp.repeat(backend.asarray(samples.count, dtype=xp.int64), d)
     zeros = weight - held[:size]
     zeros = xp.where((stored[:size] < rows) & (zeros > 0), zeros, xp.zeros_like(zeros))
     mean = total[:size] / weight
     around = xp.concat([mean, backend.zeros(spare)])
     for key, x, s in parts():
-        away = x - xp.take(around, key)
-        numpy_cupy.scatter_add(error, key, s * away, xp)
-        numpy_cupy.scatter_add(square, key, s * away * away, xp)
+        residual = x - xp.take(around, key)
+        numpy_cupy.scatter_add(error, key, s * residual, xp)
+        numpy_cupy.scatter_add(square, key, s * residual * residual, xp)
     error = error[:size] - zeros * mean
     square = square[:size] + zeros * mean * mean - error * (error / weight)
     square = xp.where(square < 0, xp.zeros_like(square), square)

@@ -64,7 +64,7 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
     device: str | None
     memory_budget: int | str | None
     verbose: bool
-    _linear = False  # whether scores are a product with X, which duplicates do not change
+    _linear = False  # whether scores are a product with X, for which duplicates need not be summed
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -131,7 +131,7 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
     ) -> tuple[Block, Samples]:
         block = self._read(as_block(X, ctx.backend, checked=True))
         n, k = X.shape[0], len(classes)
-        return block, make_samples(codes, n, ctx.backend, n_classes=k, weights=sample_weight)
+        return block, make_samples(codes, n, ctx.backend, n_classes=k, sample_weight=sample_weight)
 
     def _reader(self) -> Reader | None:
         """What this model reads in place of each value of X; None for the values themselves."""
@@ -207,7 +207,7 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
     def scores_(self) -> Array:
         """The gain of each feature; float64 of shape (n_features,), on the model's device."""
         return self._cached(
-            "scores", lambda centers, chosen, ctx: read_only(centers.scores(chosen, ctx))
+            "scores", lambda centers, chosen, ctx: read_only(centers.feature_scores(chosen, ctx))
         )
 
     @property

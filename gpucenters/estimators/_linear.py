@@ -11,8 +11,9 @@ from ..arrays.context import Context
 from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
 from ..blocks.block import Block
-from ..solvers.centers import Centers, LinearForm
-from ..solvers.scores import log_priors
+from ..solvers.centers import Centers
+from ..solvers.linear_form import LinearForm
+from ..solvers.priors import log_priors
 from ..solvers.selection import Selection
 from ._base import CenterClassifier, read_only
 
@@ -87,4 +88,4 @@ class NearestCenterDecision(LinearDecision):
         log_priors(self.priors, weight)
 
     def _log_prior(self) -> list[float]:
-        return log_priors(self._ready().params["priors"], self._centers().weight)
+        return log_priors(self._ready().params["priors"], self._centers().class_weight)

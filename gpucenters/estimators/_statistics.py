@@ -65,7 +65,7 @@ class StatisticsClassifier(CenterClassifier):
         raise NotImplementedError
 
     def _solve(self, block: Block, samples: Samples, ctx: Context) -> Fitted:
-        self._check_classes(tuple(samples.weight))
+        self._check_classes(tuple(samples.class_weight))
         params = self._params()
         statistics = self._make_statistics(block, samples, ctx, mergeable=False)
         centers = self._solve_from(statistics, params, ctx)
@@ -78,8 +78,10 @@ class StatisticsClassifier(CenterClassifier):
     ) -> Statistics:
         """The statistics of some samples, for `fit_statistics`; the model stays as it is.
 
-        Statistics of shards merge to those of all samples: ``a.merge(b)``. Made with the same
-        parameters, on whatever machine or device, they pickle, and move with ``to``.
+        ``a.merge(b)`` adds the statistics b of another shard to a, in place. Both need the same
+        ``classes`` and the parameters that decide what is kept (`scale`, `binarize`, whether
+        `shrinkage` is "ledoit-wolf"); k, priors and smoothing may differ. Statistics pickle, and
+        move to another device with ``to``.
 
         Parameters
         ----------
@@ -125,7 +127,7 @@ class StatisticsClassifier(CenterClassifier):
         Parameters
         ----------
         statistics : Statistics
-            From `statistics` of this kind of model with the same parameters, and not changed.
+            From `statistics` of this kind of model, merged or not. They stay as they are.
 
         Returns
         -------
@@ -153,7 +155,7 @@ class StatisticsClassifier(CenterClassifier):
         if k < 2:
             raise ValueError(f"{name} needs at least two classes, got {k}: {classes.tolist()}.")
         raise_without_weight(statistics.count, classes)
-        self._check_classes(tuple(statistics.weight))
+        self._check_classes(tuple(statistics.class_weight))
         statistics = statistics.to(work_backend(self, statistics.total))
         params = self._params()
 
@@ -174,9 +176,10 @@ class StatisticsClassifier(CenterClassifier):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add a batch of samples: statistics are kept, never the data (Remark 5 of the paper).
 
-        Any split of the rows gives the model that `fit` gives on all of them, to the bit where the
-        sums are exact. A call that fails leaves the model as it was. Predicting before each class
-        was met raises a NotFittedError that names those missing.
+        Any split of the rows gives the model that `fit` gives on all of them: to the bit for class
+        sums and raw squares of integers (naive Bayes, l2 on sparse data), and up to rounding for
+        centred moments (dense l2, Mahalanobis). A call that fails leaves the model as it was.
+        Predicting before each class was met raises a NotFittedError that names those missing.
 
         Parameters
         ----------

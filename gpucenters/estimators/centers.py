@@ -57,7 +57,7 @@ class L2CenterClassifier(NearestCenterDecision, FeatureSelector, StatisticsClass
     ranking_ : ndarray of shape (k,), int64
         The same by descending score (ties: lower index first), on the host.
     scores_ : array of shape (n_features_in_,), float64
-        Gain of each feature: what the objective loses by letting its centers differ.
+        Gain of each feature: how much the objective falls if its centers may differ.
     centers_ : array of shape (n_classes, k), float64
         Class centers on the support, in the units of X.
     scale_ : array of shape (n_features_in_,), float64, or None
@@ -162,7 +162,7 @@ class L1CenterClassifier(FeatureSelector, CenterClassifier):
     ranking_ : ndarray of shape (k,), int64
         The same by descending score (ties: lower index first), on the host.
     scores_ : array of shape (n_features_in_,), float64
-        Gain of each feature: what the objective loses by letting its centers differ. Exactly zero
+        Gain of each feature: how much the objective falls if its centers may differ. Exactly zero
         where the intervals of class medians share a point.
     centers_ : array of shape (n_classes, k), float64
         Class centers on the support, in the units of X.

@@ -72,7 +72,7 @@ class MahalanobisCenterClassifier(
     ranking_ : ndarray of shape (k,), int64
         The same by descending score (ties: lower index first), on the host.
     scores_ : array of shape (n_features_in_,), float64
-        Gain of each transformed feature: what the objective loses by letting its centers differ.
+        Gain of each transformed feature: how much the objective falls if its centers may differ.
     centers_ : array of shape (n_classes, k), float64
         Class centers on the support, in the units of ``transform(X)``: transformed features mix
         those of X and have none of its units. `means_` has the class means in the units of X.
@@ -161,8 +161,8 @@ class MahalanobisCenterClassifier(
             given_covariance(self.covariance, m, block.backend)
 
     def _check_streaming(self, params: dict[str, Any]) -> None:
-        statistics = self._fitted.statistics
-        if self._fourth and isinstance(statistics, CrossMoments) and statistics.quartic is None:
+        moments = self._fitted.statistics
+        if self._fourth and isinstance(moments, CrossMoments) and moments.fourth_moment is None:
             raise ValueError(
                 "shrinkage='ledoit-wolf' needs sums that earlier calls did not keep: set it before "
                 "the first batch."
@@ -203,7 +203,7 @@ class MahalanobisCenterClassifier(
         return self._cached(
             "means",
             lambda centers, _, ctx: read_only(
-                moments.total / ctx.backend.asarray(moments.weight)[:, None]
+                moments.total / ctx.backend.asarray(moments.class_weight)[:, None]
             ),
         )
 

@@ -14,7 +14,7 @@ from ..blocks.readers import Binarized, NotNegative
 from ..blocks.samples import Samples
 from ..solvers.bernoulli import BernoulliCenters, binarized, solve_bernoulli
 from ..solvers.multinomial import MultinomialCenters, MultinomialSelection, solve_multinomial
-from ..solvers.scores import class_log_prior
+from ..solvers.priors import class_log_prior
 from ..solvers.smoothing import check_alpha
 from ..statistics.base import Recipe
 from ..statistics.class_sums import ClassSums, class_sums
@@ -59,7 +59,7 @@ class _NaiveBayes(LinearDecision, FeatureSelector, StatisticsClassifier):
 
     def _log_prior(self) -> list[float]:
         params = self._ready().params
-        weight = self._centers().weight
+        weight = self._centers().class_weight
         return class_log_prior(params["fit_prior"], params["class_prior"], weight)
 
     @property
@@ -67,7 +67,7 @@ class _NaiveBayes(LinearDecision, FeatureSelector, StatisticsClassifier):
         """Weight of each class; float64 of shape (n_classes,)."""
         return self._cached(
             "class_count",
-            lambda centers, _, ctx: read_only(ctx.backend.asarray(list(centers.weight))),
+            lambda centers, _, ctx: read_only(ctx.backend.asarray(list(centers.class_weight))),
         )
 
     @property
@@ -187,7 +187,7 @@ class SparseBernoulliNB(_NaiveBayes):
         self.memory_budget = memory_budget
         self.verbose = verbose
 
-    _linear = False  # a threshold is not met by the parts of a value that is stored in parts
+    _linear = False  # duplicates must be summed before a value is compared with the threshold
     _kept_params = ("binarize",)
 
     def _check_parameters(self) -> None:
@@ -336,7 +336,7 @@ class SparseMultinomialNB(_NaiveBayes):
         tags.classifier_tags.poor_score = True  # on real numbers, as scikit-learn's own
         return tags
 
-    _linear = False  # the parts of a value that is stored in parts may be negative
+    _linear = False  # duplicates must be summed before a value is checked for its sign
 
     def _reader(self) -> NotNegative:
         return NotNegative(type(self).__name__)

@@ -14,7 +14,7 @@ def log_odds_ratio(documents: ClassSums, alpha: float) -> Array:
     Of Mladenic & Grobelnik, with P = (f_c + alpha) / (n_c + 2 alpha) over documents that have it.
     """
     xp = documents.backend.xp
-    weight = documents.backend.asarray(documents.weight)[:, None]
+    weight = documents.backend.asarray(documents.class_weight)[:, None]
     odds = xp.log(documents.total + alpha) - xp.log(clip_negative(weight - documents.total) + alpha)
     return odds[1, :] - odds[0, :]
 

@@ -13,9 +13,10 @@ from ..blocks.block import Block
 from ..blocks.readers import Binarized
 from ..blocks.samples import Samples
 from ..statistics.class_sums import ClassSums, class_sums
-from .centers import LinearForm, SparseCenters
+from .centers import SparseCenters
 from .divergence import phi
 from .entry import solve_from_data
+from .linear_form import LinearForm
 from .smoothing import check_alpha
 
 
@@ -26,9 +27,9 @@ class BernoulliCenters(SparseCenters):
     Attributes
     ----------
     total : array of shape (K, m), float64
-        How much weight of each class has each feature.
+        Weight of the samples of each class in which each feature is present.
     alpha : float
-        Smoothing: added to what has the feature, and to what has it not.
+        Additive smoothing of the weights with and without the feature.
     """
 
     ARRAYS: ClassVar[tuple[str, ...]] = ("gain", "total")
@@ -40,33 +41,34 @@ class BernoulliCenters(SparseCenters):
         """Smoothed weight with and without some features: two arrays of shape (K, d)."""
         xp = self.backend.xp
         total = self.total if columns is None else xp.take(self.total, columns, axis=1)
-        return _counts(total, list(self.weight), self.alpha, self.backend)
+        return _counts(total, list(self.class_weight), self.alpha, self.backend)
 
     def centers_at(self, columns: Array | None = None) -> tuple[Array, Array]:
-        with_it, without = self.counts(columns)
+        present, absent = self.counts(columns)
         xp = self.backend.xp
-        pooled = xp.sum(with_it, axis=0), xp.sum(without, axis=0)
-        return with_it / (with_it + without), pooled[0] / (pooled[0] + pooled[1])
+        f, rest = xp.sum(present, axis=0), xp.sum(absent, axis=0)
+        return present / (present + absent), f / (f + rest)
 
     def log_theta(self, support: Array) -> Array:
         """Log probabilities of all features, free on the support and tied elsewhere: (K, m)."""
         xp = self.backend.xp
-        with_it, without = self.counts()
-        f, rest = xp.sum(with_it, axis=0), xp.sum(without, axis=0)
+        present, absent = self.counts()
+        f, rest = xp.sum(present, axis=0), xp.sum(absent, axis=0)
         tied = xp.log(f / (f + rest))
-        free = xp.log(with_it / (with_it + without))
+        free = xp.log(present / (present + absent))
         return xp.where(index_mask(support, f.shape[0]), free, tied)
 
     def linear_form(self, support: Array, log_prior: list[float]) -> LinearForm:
         xp, backend = self.backend.xp, self.backend
-        with_it, without = self.counts(support)
-        odds = xp.log(with_it) - xp.log(without)
-        absent = xp.log(without / (with_it + without))
+        present, absent = self.counts(support)
+        odds = xp.log(present) - xp.log(absent)
+        log_absent = xp.log(absent / (present + absent))
         if len(log_prior) == 2:
             odds = odds[1:, :] - odds[:1, :]
-            constant = xp.sum(absent[1:, :] - absent[:1, :], axis=1) + (log_prior[1] - log_prior[0])
+            change = xp.sum(log_absent[1:, :] - log_absent[:1, :], axis=1)
+            constant = change + (log_prior[1] - log_prior[0])
         else:
-            constant = xp.sum(absent, axis=1) + backend.asarray(log_prior)
+            constant = xp.sum(log_absent, axis=1) + backend.asarray(log_prior)
         shift = backend.zeros(support.shape[0])
         return LinearForm(shift, xp.permute_dims(odds, (1, 0)), constant)
 
@@ -83,7 +85,7 @@ def solve_bernoulli(sums: ClassSums, ctx: Context, alpha: float) -> BernoulliCen
     """Sparse Bernoulli naive Bayes from class sums of zeros and ones: Theorem 1.
 
     The loss with all features free is the negative log-likelihood of the smoothed counts:
-    ``- sum_c sum_i f_ci log(f_ci / N_c) + (N_c - f_ci) log(1 - f_ci / N_c)``.
+    ``- sum_c sum_i [f_ci log(f_ci / N_c) + (N_c - f_ci) log(1 - f_ci / N_c)]``.
 
     Parameters
     ----------
@@ -96,21 +98,21 @@ def solve_bernoulli(sums: ClassSums, ctx: Context, alpha: float) -> BernoulliCen
     -------
     BernoulliCenters
     """
-    backend, weight, total = sums.backend, sums.weight, sums.total
+    backend, weight, total = sums.backend, sums.class_weight, sums.total
     xp, m = backend.xp, total.shape[1]
     gain = backend.zeros(m)
 
     def fill(part: slice) -> Array:
-        with_it, without = _counts(total[:, part], weight, alpha, backend)
-        gain[part] = _gain(total[:, part], with_it, without, weight, alpha)
-        n = with_it + without
-        return xp.sum(with_it * xp.log(with_it / n) + without * xp.log(without / n))
+        present, absent = _counts(total[:, part], weight, alpha, backend)
+        gain[part] = _gain(total[:, part], present, absent, weight, alpha)
+        n = present + absent
+        return xp.sum(present * xp.log(present / n) + absent * xp.log(absent / n))
 
     loss = -to_float(ctx.sum_columns(fill, m))
     return BernoulliCenters(backend, tuple(weight), gain, loss, None, total, alpha)
 
 
-def _gain(total: Array, with_it: Array, without: Array, weight: list[float], alpha: float) -> Array:
+def _gain(total: Array, present: Array, absent: Array, weight: list[float], alpha: float) -> Array:
     """How much the log-likelihood grows if a feature is free: Theorem 1, for any number of classes.
 
     With f_c = total_c + alpha, N_c = W_c + 2 alpha, F and N their sums over the classes, q = F / N,
@@ -123,7 +125,7 @@ def _gain(total: Array, with_it: Array, without: Array, weight: list[float], alp
 
     Parameters
     ----------
-    total, with_it, without : arrays of shape (K, d)
+    total, present, absent : arrays of shape (K, d)
         Class sums, and their smoothed counts (`_counts`).
     weight : list of K floats
         W_c.
@@ -133,15 +135,15 @@ def _gain(total: Array, with_it: Array, without: Array, weight: list[float], alp
     -------
     array of shape (d,)
     """
-    xp, k, total_weight = array_namespace(with_it), len(weight), sum(weight)
-    f, rest = xp.sum(with_it, axis=0), xp.sum(without, axis=0)
-    pooled, n = xp.sum(total, axis=0), total_weight + 2 * k * alpha
+    xp, k, total_weight = array_namespace(present), len(weight), sum(weight)
+    f, rest = xp.sum(present, axis=0), xp.sum(absent, axis=0)
+    total_sum, n = xp.sum(total, axis=0), total_weight + 2 * k * alpha
     gain = xp.zeros_like(f)
     for c, w in enumerate(weight):
         # f_c N - F N_c without and with alpha: both parts are differences of integers, so that
         # the sum is 0 where the shares are equal.
-        e = total[c, :] * total_weight - pooled * w
-        e = e + alpha * (2 * (k * total[c, :] - pooled) + (total_weight - k * w))
+        e = total[c, :] * total_weight - total_sum * w
+        e = e + alpha * (2 * (k * total[c, :] - total_sum) + (total_weight - k * w))
         n_c = w + 2 * alpha
         terms = f * phi(e / (n_c * f)) + rest * phi(-e / (n_c * rest))
         gain = gain + (n_c / n) * terms

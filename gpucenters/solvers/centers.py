@@ -3,31 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.functions import to_float
 from ..arrays.typing import Array
+from .linear_form import LinearForm
 from .selection import Selection, select
-
-
-class LinearForm(NamedTuple):
-    """A decision that is linear in the features of the support.
-
-    The scores are ``(x[support] - shift) @ coef + offset``. q is 1 for two classes (class 1 less
-    class 0), else K.
-
-    Attributes
-    ----------
-    shift : array of shape (d,)
-    coef : array of shape (d, q)
-    offset : array of shape (q,)
-    """
-
-    shift: Array
-    coef: Array
-    offset: Array
 
 
 @dataclass(frozen=True)
@@ -37,7 +20,7 @@ class Centers:
     Attributes
     ----------
     backend : Backend
-    weight : tuple of K floats
+    class_weight : tuple of K floats
         W_c.
     """
 
@@ -45,7 +28,7 @@ class Centers:
     ARRAYS: ClassVar[tuple[str, ...]] = ()
 
     backend: Backend
-    weight: tuple[float, ...]
+    class_weight: tuple[float, ...]
 
     def select(
         self, k: Any, ctx: Context | None = None, *, warm_start: Selection | None = None
@@ -61,7 +44,7 @@ class Centers:
         """
         raise NotImplementedError
 
-    def scores(self, selection: Selection, ctx: Context | None = None) -> Array:
+    def feature_scores(self, selection: Selection, ctx: Context | None = None) -> Array:
         """The score by which features are selected: (m,), float64."""
         raise NotImplementedError
 
@@ -97,7 +80,7 @@ class SparseCenters(Centers):
     Attributes
     ----------
     backend : Backend
-    weight : tuple of K floats
+    class_weight : tuple of K floats
         W_c.
     gain : array of shape (m,), float64
         What freeing a feature saves, in scaled units. Not negative.
@@ -118,7 +101,7 @@ class SparseCenters(Centers):
     ) -> Selection:
         return select(self, k, ctx)
 
-    def scores(self, selection: Selection, ctx: Context | None = None) -> Array:
+    def feature_scores(self, selection: Selection, ctx: Context | None = None) -> Array:
         return self.gain
 
     def scale_at(self, columns: Array) -> Array | None:

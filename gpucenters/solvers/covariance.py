@@ -98,7 +98,7 @@ def covariance_matrix(
         and S is then divided by sum W_c, as in `sklearn.covariance.ledoit_wolf`.
     """
     backend, xp = moments.backend, moments.backend.xp
-    m, total_weight = moments.shape[1], sum(moments.weight)
+    m, total_weight = moments.shape[1], sum(moments.class_weight)
     if isinstance(shrinkage, str):
         S = moments.within() / total_weight
         amount = _ledoit_wolf(moments, S)
@@ -107,7 +107,7 @@ def covariance_matrix(
         if not isinstance(covariance, str):
             S = given_covariance(covariance, m, backend)
         else:
-            fewer = len(moments.weight) if covariance == "pooled" else 1
+            fewer = len(moments.class_weight) if covariance == "pooled" else 1
             if total_weight - fewer <= 0:
                 raise ValueError(
                     f"covariance={covariance!r} needs a weight of more than {fewer} in all: the "
@@ -126,11 +126,11 @@ def covariance_matrix(
 def _between(moments: CrossMoments) -> Array:
     """The scatter of the class means about the mean of all samples."""
     backend, xp = moments.backend, moments.backend.xp
-    w = backend.asarray(moments.weight)[:, None]
+    w = backend.asarray(moments.class_weight)[:, None]
     means = moments.total / w
-    away = means - means[:1, :]
-    away = away - xp.sum(w * away, axis=0) / sum(moments.weight)
-    return gram(away * xp.sqrt(w), backend)
+    centred = means - means[:1, :]
+    centred = centred - xp.sum(w * centred, axis=0) / sum(moments.class_weight)
+    return gram(centred * xp.sqrt(w), backend)
 
 
 def _ledoit_wolf(moments: CrossMoments, S: Array) -> float:
@@ -138,9 +138,9 @@ def _ledoit_wolf(moments: CrossMoments, S: Array) -> float:
 
     Their estimate needs the residuals as ``sum |r|^4`` alone, which moments tell.
     """
-    assert moments.quartic is not None
+    assert moments.fourth_moment is not None
     backend, xp = moments.backend, moments.backend.xp
-    m, total_weight = moments.shape[1], sum(moments.weight)
+    m, total_weight = moments.shape[1], sum(moments.class_weight)
     if m == 1:
         return 0.0
     mu = xp.linalg.trace(S) / m
@@ -149,14 +149,14 @@ def _ledoit_wolf(moments: CrossMoments, S: Array) -> float:
     fourth = to_float(mu * mu)
     if (
         not math.isfinite(delta)
-        or not to_float(xp.sum(moments.quartic)) < math.inf
+        or not to_float(xp.sum(moments.fourth_moment)) < math.inf
         or (fourth < _LEAST_FOURTH and to_float(mu) > 0)
     ):
         raise ValueError(
             "shrinkage='ledoit-wolf' takes fourth powers of X, and these leave float64: its values "
             "are too large or too small. Rescale X."
         )
-    noise = to_float(xp.sum(moments.quartic)) / total_weight - to_float(xp.sum(S * S))
+    noise = to_float(xp.sum(moments.fourth_moment)) / total_weight - to_float(xp.sum(S * S))
     beta = min(max(noise / (m * total_weight), 0.0), delta)
     return beta / delta if beta else 0.0
 

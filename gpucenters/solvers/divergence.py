@@ -46,7 +46,7 @@ def divergence(f: Array, p: list[float]) -> Array:
     return h
 
 
-def entropy_distance(p: Array, q: list[float]) -> Array:
+def kl_divergence(p: Array, q: list[float]) -> Array:
     """Relative entropy of each row of p (j, K), which sums to 1, to the shares q: shape (j,)."""
     xp = array_namespace(p)
     total = xp.zeros_like(p[:, 0])

@@ -31,7 +31,7 @@ def solve_from_data(
     def task(ctx: Context) -> Result:
         block = as_block(X, ctx.backend)
         n = block.shape[0]
-        samples = make_samples(y, n, ctx.backend, n_classes=n_classes, weights=sample_weight)
+        samples = make_samples(y, n, ctx.backend, n_classes=n_classes, sample_weight=sample_weight)
         check_every_class(samples)
         return solve(block, samples, ctx)
 

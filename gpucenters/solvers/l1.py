@@ -12,7 +12,7 @@ from ..arrays.functions import clip_negative, to_float
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.errors import raise_overflow
-from ..blocks.half import ClassHalf, JointHalf
+from ..blocks.half_weight import ClassHalf, JointHalf
 from ..blocks.samples import Samples
 from ..blocks.sorted_columns import SortedColumns
 from ..statistics.moments import class_moments
@@ -49,7 +49,7 @@ class L1Centers(SparseCenters):
         ``score_c(x) = - sum_i |x_i - free_ci| / sigma_i`` over the support.
         """
         free, _ = self.centers_at(support)
-        return block.feature_scores(support, _distance, (free,), self.scale_at(support), ctx)
+        return block.distance_scores(support, _distance, (free,), self.scale_at(support), ctx)
 
 
 def _distance(x: Array, center: Array) -> Array:
@@ -84,7 +84,7 @@ def solve_l1(block: Block, samples: Samples, ctx: Context, scale: str | None = N
     samples = samples.with_equal_weights_as_one()
     k, m = samples.n_classes, block.shape[1]
     # Right for each column whose medians all are zero; the others are sorted and overwritten.
-    loss = block.loss_at_zero(samples, ctx)
+    loss = block.zero_center_loss(samples, ctx)
     finite = bool(xp.all(xp.isfinite(loss)))
     free, tied, gain = backend.zeros((k, m)), backend.zeros(m), backend.zeros(m)
     if finite:
@@ -102,7 +102,7 @@ def solve_l1(block: Block, samples: Samples, ctx: Context, scale: str | None = N
     if not bool(xp.all(xp.isfinite(gain))) or not math.isfinite(total_loss):
         bad = xp.nonzero(~(xp.isfinite(gain) & xp.isfinite(loss)))[0]
         raise_overflow(int(bad[0]) if bad.shape[0] else 0)
-    return L1Centers(backend, tuple(samples.weight), gain, total_loss, sigma, free, tied)
+    return L1Centers(backend, tuple(samples.class_weight), gain, total_loss, sigma, free, tied)
 
 
 def _medians(samples: Samples, columns: SortedColumns) -> tuple[Array, Array, Array, Array]:
@@ -117,7 +117,7 @@ def _medians(samples: Samples, columns: SortedColumns) -> tuple[Array, Array, Ar
     free = midpoint(low, high)
     common_low, common_high = xp.max(low, axis=0), xp.min(high, axis=0)
     shared = common_low <= common_high
-    w = backend.asarray(samples.weight)[:, None]
+    w = backend.asarray(samples.class_weight)[:, None]
     tied = midpoint(common_low, common_high)
     (losses,) = columns.weighted_sums(lambda x, center: (xp.abs(x - center),), free)
     loss = xp.sum(losses / w, axis=0)
@@ -128,8 +128,8 @@ def _medians(samples: Samples, columns: SortedColumns) -> tuple[Array, Array, Ar
     start = xp.where(shared, common_low, common_high)
     joint = tied_interval(columns, JointHalf.of(samples), start, common_low)
     tied = xp.where(shared, tied, midpoint(*joint))
-    excess = columns.excess(free, tied[None, :] + xp.zeros_like(free))
-    gain = xp.where(shared, xp.zeros_like(tied), clip_negative(xp.sum(excess / w, axis=0)))
+    difference = columns.loss_difference(free, tied[None, :] + xp.zeros_like(free))
+    gain = xp.where(shared, xp.zeros_like(tied), clip_negative(xp.sum(difference / w, axis=0)))
     return free, tied, gain, loss
 
 

@@ -14,10 +14,10 @@ from ..blocks.block import Block
 from ..blocks.errors import raise_overflow
 from ..blocks.samples import Samples
 from ..statistics.moments import ClassMoments, class_moments
-from .centers import LinearForm, SparseCenters
+from .centers import SparseCenters
 from .entry import solve_from_data
+from .linear_form import LinearForm, squared_distance_form
 from .scaling import feature_scale
-from .scores import squared_distance_form
 
 _UNDERFLOW = 1e-140  # sums below it have squares near, or below, the smallest numbers
 
@@ -39,7 +39,7 @@ class L2Centers(SparseCenters):
     def centers_at(self, columns: Array | None = None) -> tuple[Array, Array]:
         xp = self.backend.xp
         total = self.total if columns is None else xp.take(self.total, columns, axis=1)
-        free = total / self.backend.asarray(list(self.weight))[:, None]
+        free = total / self.backend.asarray(list(self.class_weight))[:, None]
         return free, tied_mean(free)
 
     def linear_form(self, support: Array, log_prior: list[float]) -> LinearForm:
@@ -54,17 +54,17 @@ def tied_mean(free: Array) -> Array:
     The mean of the class means, exact where they are equal.
     """
     k = free.shape[0]
-    excess = free[0, :] - free[0, :]
+    offset = free[0, :] - free[0, :]
     for c in range(1, k):
-        excess = excess + (free[c, :] - free[0, :])
-    return free[0, :] + excess / k
+        offset = offset + (free[c, :] - free[0, :])
+    return free[0, :] + offset / k
 
 
 def solve_l2(moments: ClassMoments, ctx: Context, scale: str | None = None) -> L2Centers:
     """Sparse l2 centers from class moments: Prop. 1 and Algorithm 1.
 
-    With C_c the sum of squares about the mean of class c, summed over the features after division
-    by sigma^2, the objective with all features free is ``loss = sum_c C_c / W_c``.
+    The objective with all features free is ``loss = sum_c (1 / W_c) sum_i M_ci / sigma_i^2``, where
+    M_ci is the sum of squares of feature i about its mean in class c.
 
     Parameters
     ----------
@@ -82,8 +82,8 @@ def solve_l2(moments: ClassMoments, ctx: Context, scale: str | None = None) -> L
     ValueError
         Where values are so large that the sums leave float64, or so small that their squares do.
     """
-    backend, xp, weight, total = moments.backend, moments.backend.xp, moments.weight, moments.total
-    m = total.shape[1]
+    backend, xp, weight = moments.backend, moments.backend.xp, moments.class_weight
+    total, m = moments.total, moments.shape[1]
     gain, sigma = backend.zeros(m), None
     if scale is None:
 
@@ -91,7 +91,7 @@ def solve_l2(moments: ClassMoments, ctx: Context, scale: str | None = None) -> L
             gain[part] = _gain(total[:, part], weight, backend)
 
         ctx.map_columns(fill, m, len(weight))
-        scatter = moments.scatter(ctx)
+        squares = moments.within_sum_of_squares(ctx)
     else:
         centred = moments.centred_squares(ctx)
         sigma = feature_scale(moments, centred, scale, ctx)
@@ -101,8 +101,8 @@ def solve_l2(moments: ClassMoments, ctx: Context, scale: str | None = None) -> L
             gain[part] = _gain(total[:, part], weight, backend) / variance
             return xp.sum(centred[:, part] / variance, axis=1)
 
-        scatter = to_floats(ctx.sum_columns(fill_scaled, m))
-    loss = sum(s / w for s, w in zip(scatter, weight, strict=True))
+        squares = to_floats(ctx.sum_columns(fill_scaled, m))
+    loss = sum(s / w for s, w in zip(squares, weight, strict=True))
     _check(gain, loss, total)
     return L2Centers(backend, tuple(weight), gain, loss, sigma, total)
 
@@ -128,22 +128,22 @@ def _gain(total: Array, weight: list[float], backend: Backend) -> Array:
     if len(weight) == 2:
         delta = _difference(total, weight)
         return 0.5 * (delta * delta)
-    away = deviations(total, weight, backend)
-    return backend.xp.sum(away * away, axis=0)
+    centred = centred_means(total, weight, backend)
+    return backend.xp.sum(centred * centred, axis=0)
 
 
 def _difference(total: Array, weight: list[float]) -> Array:
-    """The second of two class means less the first: ``(W_0 S_1 - W_1 S_0) / (W_0 W_1)``.
+    """The second of two class means less the first: ``(W_0 T_1 - W_1 T_0) / (W_0 W_1)``.
 
-    Exact for integer data, where the difference of two rounded means is not.
+    T are the class sums. Exact for integer data, where the difference of two rounded means is not.
     """
-    # Weights and sums are scaled near one by powers of two, so that no product overflows.
+    # Weights and sums of a class are divided by one power of two, so that no product overflows.
     (w0, e0), (w1, e1) = (math.frexp(w) for w in weight)
     s0, s1 = total[0, :] * math.ldexp(1.0, -e0), total[1, :] * math.ldexp(1.0, -e1)
     return (w0 * s1 - w1 * s0) / (w0 * w1)
 
 
-def deviations(total: Array, weight: list[float], backend: Backend) -> Array:
+def centred_means(total: Array, weight: list[float], backend: Backend) -> Array:
     """The class means less their mean, ``free_c - tied``: (K, m), from class sums."""
     if len(weight) == 2:
         half = _difference(total, weight) / 2

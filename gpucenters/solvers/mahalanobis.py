@@ -10,10 +10,10 @@ from ..arrays.functions import to_float
 from ..arrays.linalg import one_blas_thread, quadratic_forms
 from ..arrays.typing import Array
 from ..statistics.cross_moments import CrossMoments
-from .centers import LinearForm, SparseCenters
+from .centers import SparseCenters
 from .covariance import covariance_matrix, whitening
-from .l2 import deviations, tied_mean
-from .scores import squared_distance_form
+from .l2 import centred_means, tied_mean
+from .linear_form import LinearForm, squared_distance_form
 
 
 @dataclass(frozen=True)
@@ -26,36 +26,36 @@ class MahalanobisCenters(SparseCenters):
     ----------
     root : array of shape (m, m), float64
         S^(-1/2), symmetric.
-    middle : array of shape (m,), float64
+    tied_center : array of shape (m,), float64
         The mean of the class means, in the units of X.
-    away : array of shape (K, m), float64
-        Free less tied, transformed. (Formed from differences in X: the transformed means
-        themselves would lose them where features have large offsets.)
+    deviation : array of shape (K, m), float64
+        Free less tied, transformed. Formed from differences in X, since the differences of the
+        transformed means lose digits where features have large offsets.
     shrinkage : float
         How far S was shrunk.
     """
 
-    ARRAYS: ClassVar[tuple[str, ...]] = ("gain", "root", "middle", "away")
+    ARRAYS: ClassVar[tuple[str, ...]] = ("gain", "root", "tied_center", "deviation")
 
     root: Array
-    middle: Array
-    away: Array
+    tied_center: Array
+    deviation: Array
     shrinkage: float
 
     def centers_at(self, columns: Array | None = None) -> tuple[Array, Array]:
         """(free, tied) of some transformed features, of shapes (K, d) and (d,)."""
         xp = self.backend.xp
         root = self.root if columns is None else xp.take(self.root, columns, axis=1)
-        away = self.away if columns is None else xp.take(self.away, columns, axis=1)
-        tied = self.middle @ root
-        return tied + away, tied
+        deviation = self.deviation if columns is None else xp.take(self.deviation, columns, axis=1)
+        tied = self.tied_center @ root
+        return tied + deviation, tied
 
     def linear_form(self, support: Array, log_prior: list[float]) -> LinearForm:
         """The decision on all features of X: shift (m,), coef (m, q)."""
         xp, backend = self.backend.xp, self.backend
-        root, away = (xp.take(a, support, axis=1) for a in (self.root, self.away))
+        root, deviation = (xp.take(a, support, axis=1) for a in (self.root, self.deviation))
         tied = backend.zeros(support.shape[0])
-        form = squared_distance_form(away, tied, None, log_prior, backend, self.middle)
+        form = squared_distance_form(deviation, tied, None, log_prior, backend, self.tied_center)
         return form._replace(coef=root @ form.coef)
 
 
@@ -85,12 +85,12 @@ def solve_mahalanobis(
         For a covariance that is singular (the rank is named) or, where it was given, not symmetric
         and positive definite.
     """
-    backend, xp, weight = moments.backend, moments.backend.xp, moments.weight
+    backend, xp, weight = moments.backend, moments.backend.xp, moments.class_weight
     with one_blas_thread(backend):
         S, amount = covariance_matrix(moments, covariance, shrinkage)
         found = whitening(S, backend, given=not isinstance(covariance, str))
-        away = deviations(moments.total, weight, backend) @ found.root
-        gain = xp.sum(away * away, axis=0)
+        deviation = centred_means(moments.total, weight, backend) @ found.root
+        gain = xp.sum(deviation * deviation, axis=0)
         # tr(S^-1 B) along the eigenvectors: a sum of terms that are not negative.
         scatter = quadratic_forms(moments.mean_within(), found.vectors, backend)
         loss = to_float(xp.sum(scatter / found.values))
@@ -99,7 +99,7 @@ def solve_mahalanobis(
             "the transformed features overflow float64: the scales of the features lie too far "
             "apart. Rescale X."
         )
-    middle = tied_mean(moments.total / backend.asarray(weight)[:, None])
+    tied_center = tied_mean(moments.total / backend.asarray(weight)[:, None])
     return MahalanobisCenters(
-        backend, tuple(weight), gain, loss, None, found.root, middle, away, amount
+        backend, tuple(weight), gain, loss, None, found.root, tied_center, deviation, amount
     )

@@ -11,7 +11,7 @@ import math
 
 from ..arrays.functions import array_namespace
 from ..arrays.typing import Array
-from ..blocks.half import ClassHalf, JointHalf
+from ..blocks.half_weight import ClassHalf, JointHalf
 from ..blocks.sorted_columns import SortedColumns
 
 

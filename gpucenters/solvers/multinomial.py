@@ -12,14 +12,15 @@ from ..blocks.block import Block
 from ..blocks.readers import NotNegative
 from ..blocks.samples import Samples
 from ..statistics.class_sums import ClassSums, class_sums, feature_sums
-from .centers import Centers, LinearForm
+from .centers import Centers
 from .divergence import divergence
 from .duality import solve_dual
 from .entry import solve_from_data
+from .linear_form import LinearForm
 from .screening import Screen
 from .selection import Selection, resolve_k, warn_of_no_gain
 from .smoothing import check_alpha
-from .swaps import Primal, best_support
+from .swaps import SupportValue, best_support
 
 _MOST_MASS = 1e150  # beyond it squares overflow; beyond as many times alpha shares underflow
 
@@ -106,7 +107,7 @@ class MultinomialCenters(Centers):
 
     def _search(
         self, k: int, p: list[float], ctx: Context
-    ) -> tuple[Array, list[float], float, Primal]:
+    ) -> tuple[Array, list[float], float, SupportValue]:
         """(candidates, p, bound, best support among the candidates)."""
         xp, screen = self.backend.xp, Screen(self.total, self.alpha, ctx)
         columns = screen.first(k, p)
@@ -133,7 +134,7 @@ class MultinomialCenters(Centers):
         ctx.map_columns(fill, h.shape[0], len(p))
         return h
 
-    def scores(self, selection: Selection, ctx: Context | None = None) -> Array:
+    def feature_scores(self, selection: Selection, ctx: Context | None = None) -> Array:
         """h_i at the solution of the dual."""
         assert isinstance(selection, MultinomialSelection)
         return self._divergence(list(selection.p), ctx or Context.of(self.backend))
@@ -211,7 +212,7 @@ def solve_multinomial(sums: ClassSums, ctx: Context, alpha: float) -> Multinomia
             f"the values of X are too large: their sum is {sum(mass):g}, with alpha={alpha:g} it "
             f"may be at most {most:g}. Rescale X."
         )
-    return MultinomialCenters(sums.backend, tuple(sums.weight), sums.total, alpha, mass)
+    return MultinomialCenters(sums.backend, tuple(sums.class_weight), sums.total, alpha, mass)
 
 
 def multinomial_nb(

@@ -21,15 +21,15 @@ def check_scale(scale: str | None) -> None:
 def feature_scale(moments: ClassMoments, centred: Array, scale: str, ctx: Context) -> Array:
     """Standard deviation of each feature; 1 where a feature is constant up to rounding.
 
-    "std": sigma^2 = (sum of C_c + sum of W_c (mean_c - mean)^2) / W, over all samples. "pooled":
-    sigma^2 = sum of C_c / (W - K), within classes. W_c is the weight of class c, W their sum, C_c
+    "std": sigma^2 = (sum of M_c + sum of W_c (mean_c - mean)^2) / W, over all samples. "pooled":
+    sigma^2 = sum of M_c / (W - K), within classes. W_c is the weight of class c, W their sum, M_c
     its sum of squares about its mean, mean the mean of all samples. (Section IV-A.)
 
     Parameters
     ----------
     moments : ClassMoments
     centred : array of shape (K, m)
-        C_c: the centred squares of the moments.
+        M_c: the centred squares of the moments.
     scale : {"std", "pooled"}
     ctx : Context
 
@@ -43,7 +43,7 @@ def feature_scale(moments: ClassMoments, centred: Array, scale: str, ctx: Contex
         For "pooled" where sum W_c - K is not positive.
     """
     check_scale(scale)
-    backend, weight = moments.backend, moments.weight
+    backend, weight = moments.backend, moments.class_weight
     total_weight, k = sum(weight), len(weight)
     if scale == "pooled" and total_weight - k <= 0:
         raise ValueError(
@@ -55,13 +55,13 @@ def feature_scale(moments: ClassMoments, centred: Array, scale: str, ctx: Contex
 
     def fill(part: slice) -> None:
         sums = moments.total[:, part], centred[:, part]
-        sigma[part] = _deviation(*sums, weight, sum(moments.count), scale, backend)
+        sigma[part] = _standard_deviation(*sums, weight, sum(moments.count), scale, backend)
 
     ctx.map_columns(fill, m, k)
     return sigma
 
 
-def _deviation(
+def _standard_deviation(
     total: Array, centred: Array, weight: list[float], n: int, scale: str, backend: Backend
 ) -> Array:
     """Standard deviation of some features from their class sums and centred squares."""

@@ -81,8 +81,8 @@ class Screen:
             g = xp.sum(f, axis=0)
             distance = xp.zeros_like(g)
             for c, share in enumerate(p):
-                away = f[c, :] - g * share
-                distance = distance + away * away / share
+                difference = f[c, :] - g * share
+                distance = distance + difference * difference / share
             far = xp.nonzero(distance >= threshold * (1 - 1e-12) * g)[0]
             h = divergence(xp.take(f, far, axis=1), p)
             index, keep = xp.take(index, far) + columns.start, xp.nonzero(h >= threshold)[0]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ..arrays.functions import array_namespace, index_mask, to_float, to_floats, top_k
 from ..arrays.typing import Array
-from .divergence import divergence, entropy_distance
+from .divergence import divergence, kl_divergence
 from .selection import ranking_key
 
 _EDGE_FEATURES = 128  # features on either side of the edge that are tried in swaps
@@ -23,7 +23,7 @@ _SAME_VALUE = 1e-13  # relative difference of values that is rounding
 
 
 @dataclass(frozen=True)
-class Primal:
+class SupportValue:
     """A support and its value.
 
     Attributes
@@ -46,7 +46,7 @@ class Primal:
     h: Array
     mass: Array
 
-    def over(self, other: Primal | None) -> Primal:
+    def over(self, other: SupportValue | None) -> SupportValue:
         """The one of larger value; of equal ones the lexicographically smaller support."""
         if other is None or self.value > other.value + _SAME_VALUE * abs(other.value):
             return self
@@ -59,16 +59,16 @@ class Primal:
         return other
 
 
-def primal(f: Array, support: Array) -> Primal:
+def support_value(f: Array, support: Array) -> SupportValue:
     """The value of a support: an array of candidates' numbers, ascending."""
     xp = array_namespace(f)
     mass = xp.sum(xp.take(f, support, axis=1), axis=1)
     p = _shares(mass)
     h = divergence(f, p)
-    return Primal(support, p, to_float(xp.sum(xp.take(h, support))), h, mass)
+    return SupportValue(support, p, to_float(xp.sum(xp.take(h, support))), h, mass)
 
 
-def best_support(f: Array, supports: list[Array], h: Array, bound: float) -> Primal:
+def best_support(f: Array, supports: list[Array], h: Array, bound: float) -> SupportValue:
     """The best support that can be found from those of the dual.
 
     Parameters
@@ -86,9 +86,9 @@ def best_support(f: Array, supports: list[Array], h: Array, bound: float) -> Pri
     Primal
         Not below the best of ``supports``, which is the published reconstruction.
     """
-    best: Primal | None = None
+    best: SupportValue | None = None
     for support in supports:
-        best = primal(f, support).over(best)
+        best = support_value(f, support).over(best)
     assert best is not None
     for support in supports:
         best = _between(f, best, support).over(best)
@@ -97,7 +97,7 @@ def best_support(f: Array, supports: list[Array], h: Array, bound: float) -> Pri
     return _swapped(f, best, h).over(best)
 
 
-def _between(f: Array, one: Primal, other: Array) -> Primal:
+def _between(f: Array, one: SupportValue, other: Array) -> SupportValue:
     """The best of the supports on a way from one to another, feature by feature.
 
     Where many features are alike, as rare words are, a kink is met by some of one kind and some of
@@ -117,7 +117,7 @@ def _between(f: Array, one: Primal, other: Array) -> Primal:
     change = steps - _drop(rest + xp.cumulative_sum(f_enter, axis=1), one.p)
     count = int(xp.argmax(ranking_key(change - xp.min(change)))) + 1
     kept = xp.nonzero(member & ~index_mask(leave[:count], f.shape[1]))[0]
-    return primal(f, xp.sort(xp.concat([kept, enter[:count]])))
+    return support_value(f, xp.sort(xp.concat([kept, enter[:count]])))
 
 
 def _sums_after(f: Array) -> Array:
@@ -140,10 +140,10 @@ def _drop(mass: Array, p: list[float]) -> Array:
     xp = array_namespace(mass)
     mass = xp.permute_dims(mass, (1, 0))
     total = xp.sum(mass, axis=1)
-    return total * entropy_distance(mass / total[:, None], p)
+    return total * kl_divergence(mass / total[:, None], p)
 
 
-def _swapped(f: Array, at: Primal, h: Array) -> Primal:
+def _swapped(f: Array, at: SupportValue, h: Array) -> SupportValue:
     """The support after swaps of one feature inside the edge for one outside, while they help."""
     xp, k = array_namespace(f), f.shape[0]
     member = index_mask(at.support, f.shape[1])
@@ -172,7 +172,7 @@ def _swapped(f: Array, at: Primal, h: Array) -> Primal:
         width = int(enter.shape[0])
         chosen[int(leave[best // width])], chosen[int(enter[best % width])] = False, True
         mass = masses[:, best]
-    return primal(f, xp.sort(xp.concat([rest, xp.take(edge, xp.nonzero(chosen)[0])])))
+    return support_value(f, xp.sort(xp.concat([rest, xp.take(edge, xp.nonzero(chosen)[0])])))
 
 
 def _shares(mass: Array) -> list[float]:

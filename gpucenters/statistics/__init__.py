@@ -1,6 +1,6 @@
-"""What is kept of X: sums and moments of the classes, which add, merge, move and pickle.
+"""Sufficient statistics of the classes: additive, mergeable, movable between devices, picklable.
 
-A batch, a shard, a file or a device each gives statistics, and statistics of equal recipes merge.
+A batch, a shard, a file or a device each gives statistics; those of equal recipes merge.
 """
 
 from .base import Recipe, Statistics

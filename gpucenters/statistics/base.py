@@ -72,8 +72,8 @@ class Statistics:
     backend : Backend
         Where the arrays are.
     recipe : Recipe
-    weight : list of K floats
-        W_c, the sum of the sample weights of each class.
+    class_weight : list of K floats
+        W_c: the sum of the sample weights of each class.
     count : list of K ints
         Samples of positive weight in each class.
     total : array of shape (K, m), float64
@@ -90,7 +90,7 @@ class Statistics:
 
     backend: Backend
     recipe: Recipe
-    weight: list[float]
+    class_weight: list[float]
     count: list[int]
     total: Array
     classes: Array | None = None
@@ -111,7 +111,7 @@ class Statistics:
     # --- adding --------------------------------------------------------------------------------
 
     def add(self, block: Block, samples: Samples, ctx: Context) -> Self:
-        """Add a block, in place. If this raises, the statistics are of no more use."""
+        """Add a block, in place. The state after an exception is undefined: see `add_batch`."""
         raise NotImplementedError
 
     def add_batch(self, block: Block, samples: Samples, ctx: Context) -> Self:
@@ -128,7 +128,8 @@ class Statistics:
         return block.touched_columns()
 
     def _count(self, samples: Samples) -> None:
-        self.weight = [a + b for a, b in zip(self.weight, samples.weight, strict=True)]
+        pairs = zip(self.class_weight, samples.class_weight, strict=True)
+        self.class_weight = [a + b for a, b in pairs]
         self.count = [a + b for a, b in zip(self.count, samples.count, strict=True)]
 
     @contextmanager
@@ -170,8 +171,9 @@ class Statistics:
     def merge(self, other: Self) -> Self:
         """Add the samples of other statistics, in place, all of them or nothing.
 
-        Weights, counts, totals and raw squares merge to the same bits in any order where their sums
-        are exact; centred moments, in the order of the merges.
+        Weights, counts, totals and raw squares have the same bits in any order of merges where
+        their sums are exact, as those of integers are. Centred moments have the same bits for the
+        same order, and are equal up to rounding for others.
 
         Parameters
         ----------
@@ -239,7 +241,7 @@ class Statistics:
     def _add_class(self, c: int, other: Self, d: int) -> None:
         """Add class d of other statistics to class c, in place."""
         self.total[c, :] += other.total[d, :]
-        self.weight[c] += other.weight[d]
+        self.class_weight[c] += other.class_weight[d]
         self.count[c] += other.count[d]
 
     def _empty_like(self, n_classes: int) -> Self:
@@ -248,7 +250,7 @@ class Statistics:
         for name, axes, value in self._arrays():
             if axes[0] == "class":
                 setattr(new, name, self.backend.zeros((n_classes, *value.shape[1:])))
-        new.weight, new.count = [0.0] * n_classes, [0] * n_classes
+        new.class_weight, new.count = [0.0] * n_classes, [0] * n_classes
         return new
 
     def _check_mergeable(self, other: Self) -> None:
@@ -262,7 +264,8 @@ class Statistics:
         if self.shape != other.shape:
             raise ValueError(
                 f"these statistics are of {self.shape[0]} classes and {self.shape[1]} features, "
-                f"the others of {other.shape[0]} and {other.shape[1]}."
+                f"the others of {other.shape[0]} and {other.shape[1]}. Pass all labels as classes "
+                "where a shard lacks some."
             )
         for name in ("classes", "feature_names"):
             a, b = getattr(self, name), getattr(other, name)
@@ -278,7 +281,7 @@ class Statistics:
         """Another object with the same arrays."""
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__)
-        new.weight, new.count = list(self.weight), list(self.count)
+        new.class_weight, new.count = list(self.class_weight), list(self.count)
         return new
 
     def copy(self) -> Self:

@@ -27,31 +27,31 @@ class CrossMoments(Statistics):
     """Weights, counts, sums and scatter matrices of the classes.
 
     The covariance needs the scatter of all classes together. The objective divides the scatter of
-    each class by its weight, which a stream knows at its end alone: so the matrices of the classes
-    are kept apart, unless they are many and the final weights are known beforehand.
+    each class by its weight, which is not known before the last batch: so the matrices of the
+    classes are kept apart, unless they are many and all data come at once.
 
     Attributes
     ----------
-    cross : array of shape (K, m, m) or (2, m, m), float64
+    scatter : array of shape (K, m, m) or (2, m, m), float64
         Weighted sums of (x - mean)(x - mean)' of each class; or, where ``recipe.final`` is given,
         their sum over the classes, and their sum with each divided by its final weight.
-    cubic : array of shape (K, m), float64, or None
+    third_moment : array of shape (K, m), float64, or None
         Weighted sums of ``|x - mean|^2 (x - mean)``, for the Ledoit-Wolf shrinkage.
-    quartic : array of shape (K,), float64, or None
+    fourth_moment : array of shape (K,), float64, or None
         Weighted sums of ``|x - mean|^4``.
     """
 
     ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {
         "total": ("class", "feature"),
-        "cross": ("class", "feature", "feature"),
-        "cubic": ("class", "feature"),
-        "quartic": ("class",),
+        "scatter": ("class", "feature", "feature"),
+        "third_moment": ("class", "feature"),
+        "fourth_moment": ("class",),
     }
     needs_squares: ClassVar[bool] = True
 
-    cross: Any = None
-    cubic: Array | None = None
-    quartic: Array | None = None
+    scatter: Any = None
+    third_moment: Array | None = None
+    fourth_moment: Array | None = None
 
     @classmethod
     def empty(
@@ -79,23 +79,22 @@ class CrossMoments(Statistics):
             final = None
         kept = None if final is None else tuple(final)
         recipe = Recipe("cross moments", fourth=fourth, final=kept)
-        total, cross = backend.zeros((k, m)), backend.zeros((k if final is None else 2, m, m))
-        cubic, quartic = (backend.zeros((k, m)), backend.zeros(k)) if fourth else (None, None)
-        weight, count = [0.0] * k, [0] * k
-        return cls(
-            *(backend, recipe, weight, count, total), cross=cross, cubic=cubic, quartic=quartic
-        )
+        new = cls(backend, recipe, [0.0] * k, [0] * k, backend.zeros((k, m)))
+        new.scatter = backend.zeros((k if final is None else 2, m, m))
+        if fourth:
+            new.third_moment, new.fourth_moment = backend.zeros((k, m)), backend.zeros(k)
+        return new
 
     @property
     def final(self) -> tuple[float, ...] | None:
-        """W_c of all the data that will ever come, or None where the classes are kept apart."""
+        """W_c of the complete data, or None where the classes are kept apart."""
         return self.recipe.final
 
     def add(self, block: Block, samples: Samples, ctx: Context) -> Self:
-        if self.final is not None and any(self.weight):
+        if self.final is not None and any(self.class_weight):
             raise ValueError(
-                f"fit() has kept the scatter of {len(self.weight)} classes together, and no batch "
-                "can follow. Give the first batch to partial_fit as well."
+                f"fit() has kept the scatter of {self.shape[0]} classes together, and no batch can "
+                "follow. Give the first batch to partial_fit as well."
             )
         with one_blas_thread(self.backend):
             block.add_scatter(samples, self, ctx)
@@ -106,10 +105,10 @@ class CrossMoments(Statistics):
         """None: the matrices are copied whole before a batch."""
 
     def _add_class(self, c: int, other: Self, d: int) -> None:
-        cubic = None if other.cubic is None else other.cubic[d, :]
-        quartic = None if other.quartic is None else other.quartic[d]
-        part = Scatter(other.weight[d], other.total[d, :], other.cross[d, :, :], cubic, quartic)
-        add_scatter(self, c, part)
+        third = None if other.third_moment is None else other.third_moment[d, :]
+        fourth = None if other.fourth_moment is None else other.fourth_moment[d]
+        sums = other.class_weight[d], other.total[d, :], other.scatter[d, :, :]
+        add_scatter(self, c, Scatter(*sums, third, fourth))
         self.count[c] += other.count[d]
 
     def _add_all(self, other: Self, mapping: Any) -> None:
@@ -118,9 +117,9 @@ class CrossMoments(Statistics):
             return
         # The matrices are sums over the classes already; what is added for each class is the term
         # for the difference of its two means.
-        self.cross += other.cross
-        nothing = self.backend.zeros(other.cross.shape[1:])
-        for c, weight in enumerate(other.weight):
+        self.scatter += other.scatter
+        nothing = self.backend.zeros(other.scatter.shape[1:])
+        for c, weight in enumerate(other.class_weight):
             add_scatter(self, c, Scatter(weight, other.total[c, :], nothing, None, None))
             self.count[c] += other.count[c]
 
@@ -134,21 +133,21 @@ class CrossMoments(Statistics):
 
     def within(self) -> Array:
         """The scatter of all classes about their means: (m, m)."""
-        return self.cross[0, :, :] if self.final else self.backend.xp.sum(self.cross, axis=0)
+        return self.scatter[0, :, :] if self.final else self.backend.xp.sum(self.scatter, axis=0)
 
     def mean_within(self) -> Array:
         """The sum of the scatter of each class divided by its weight: (m, m)."""
         if self.final:
-            return self.cross[1, :, :]
-        found = self.cross[0, :, :] / self.weight[0]
-        for c in range(1, len(self.weight)):
-            found = found + self.cross[c, :, :] / self.weight[c]
+            return self.scatter[1, :, :]
+        found = self.scatter[0, :, :] / self.class_weight[0]
+        for c in range(1, len(self.class_weight)):
+            found = found + self.scatter[c, :, :] / self.class_weight[c]
         return found
 
     def traces(self) -> list[float]:
-        """The traces of the matrices in ``cross``: finite unless a sum has left float64."""
-        xp = self.backend.xp
-        return [to_float(xp.linalg.trace(self.cross[g, :, :])) for g in range(self.cross.shape[0])]
+        """The traces of the matrices in ``scatter``: finite unless a sum has left float64."""
+        xp, s = self.backend.xp, self.scatter
+        return [to_float(xp.linalg.trace(s[g, :, :])) for g in range(s.shape[0])]
 
 
 def cross_moments(
@@ -165,10 +164,10 @@ def cross_moments(
         sum is not finite.
     """
     k, m = samples.n_classes, block.shape[1]
-    final = None if mergeable else samples.weight
+    final = None if mergeable else samples.class_weight
     moments = CrossMoments.empty(block.backend, k, m, fourth=fourth, final=final)
     moments.add(block, samples, ctx)
-    # Moments about the mean show no value that is the same in all samples; the totals show it.
+    # A constant column has zero centred squares, so the totals are checked for large values.
     xp = block.backend.xp
     most = to_float(xp.max(xp.abs(moments.total)))
     overflow = not all(math.isfinite(t) for t in [most, *moments.traces()])

@@ -103,9 +103,9 @@ class ClassMoments(Statistics):
             return self
         self._become_centred(ctx)
         assert self.centred is not None
-        sums = CentredSums(list(self.weight), self.total, self.centred)
+        sums = CentredSums(list(self.class_weight), self.total, self.centred)
         block.add_centred(samples, sums, ctx)
-        self.weight = sums.weight
+        self.class_weight = sums.class_weight
         self.count = [a + b for a, b in zip(self.count, samples.count, strict=True)]
         return self
 
@@ -116,7 +116,7 @@ class ClassMoments(Statistics):
     def _add_raw(self, block: Block, samples: Samples, ctx: Context) -> None:
         columns = block.touched_columns()
         block.add_sums(samples, RawSums(self.total, self.square, self.sum_of_squares), ctx)
-        before = list(self.weight)
+        before = list(self.class_weight)
         self._count(samples)
         if self.square is not None:
             found = self._find_ill_conditioned(columns, ctx)
@@ -138,14 +138,14 @@ class ClassMoments(Statistics):
         for total, centred in (("total", "centred"), ("ill_total", "ill_centred")):
             mine, others = getattr(self, centred), getattr(other, centred)
             if mine is not None:
-                sums = CentredSums(list(self.weight), getattr(self, total), mine)
-                sums.add(c, other.weight[d], getattr(other, total)[d, :], others[d, ...])
+                sums = CentredSums(list(self.class_weight), getattr(self, total), mine)
+                sums.add(c, other.class_weight[d], getattr(other, total)[d, :], others[d, ...])
         for name in ("square", "sum_of_squares"):
             if getattr(self, name) is not None:
                 getattr(self, name)[c, ...] += getattr(other, name)[d, ...]
         if self.centred is None:
             self.total[c, :] += other.total[d, :]
-        self.weight[c] += other.weight[d]
+        self.class_weight[c] += other.class_weight[d]
         self.count[c] += other.count[d]
 
     # --- ill-conditioned columns ---------------------------------------------------------------
@@ -154,14 +154,14 @@ class ClassMoments(Statistics):
         """Columns, among those given, that are ill-conditioned and not kept centred yet."""
         xp, m, square = self.backend.xp, self.shape[1], self.square
         assert square is not None
-        weight = self.backend.asarray(self.weight)[:, None]
+        weight = self.backend.asarray(self.class_weight)[:, None]
 
         def is_ill(total: Array, square: Array) -> Array:
             return xp.any(is_ill_conditioned(total, square, weight), axis=0)
 
         if columns is None:
             found = ctx.map_columns(
-                lambda part: is_ill(self.total[:, part], square[:, part]), m, len(self.weight)
+                lambda part: is_ill(self.total[:, part], square[:, part]), m, len(self.class_weight)
             )
             columns = xp.nonzero(xp.concat(found))[0]
         else:
@@ -191,7 +191,7 @@ class ClassMoments(Statistics):
         total, centred = block.centred_moments(samples, xp.take(columns, order), ctx)
         back = xp.argsort(order)
         total, centred = xp.take(total, back, axis=1), xp.take(centred, back, axis=1)
-        w = backend.asarray([w or 1.0 for w in samples.weight])[:, None]
+        w = backend.asarray([w or 1.0 for w in samples.class_weight])[:, None]
         was = backend.asarray([w or 1.0 for w in before])[:, None]
         new_total, new_centred = total[:, old:], centred[:, old:]
         square = xp.take(self.square, found, axis=1)
@@ -206,7 +206,7 @@ class ClassMoments(Statistics):
             new_total = xp.concat([self.ill_total, new_total], axis=1)
             new_centred = xp.concat([self.ill_centred, new_centred], axis=1)
         sums = CentredSums(before, new_total, new_centred)
-        for c, weight in enumerate(samples.weight):
+        for c, weight in enumerate(samples.class_weight):
             sums.add(c, weight, total[c, :], centred[c, :])
         self.ill_conditioned, self.ill_total, self.ill_centred = columns, new_total, new_centred
 
@@ -214,7 +214,7 @@ class ClassMoments(Statistics):
         """Keep these columns, those kept already among them, centred: new ones from raw sums."""
         xp = self.backend.xp
         total, square = (xp.take(a, columns, axis=1) for a in (self.total, self.square))
-        weight = self.backend.asarray([w or 1.0 for w in self.weight])[:, None]
+        weight = self.backend.asarray([w or 1.0 for w in self.class_weight])[:, None]
         centred = clip_negative(square - total * (total / weight))
         if self.ill_conditioned is not None:
             at = xp.searchsorted(columns, self.ill_conditioned)
@@ -229,7 +229,7 @@ class ClassMoments(Statistics):
             return self.centred
         square, total = self.square, self.total
         assert square is not None
-        weight = self.backend.asarray([w or 1.0 for w in self.weight])[:, None]
+        weight = self.backend.asarray([w or 1.0 for w in self.class_weight])[:, None]
         found = self.backend.zeros(self.shape)
 
         def fill(part: slice) -> None:
@@ -241,7 +241,7 @@ class ClassMoments(Statistics):
             found[:, self.ill_conditioned] = self.ill_centred
         return found
 
-    def scatter(self, ctx: Context) -> list[float]:
+    def within_sum_of_squares(self, ctx: Context) -> list[float]:
         """Sum of squares about the mean of each class, over all features."""
         if self.sum_of_squares is not None:
             means, squares = self._squares_of_means(ctx), to_floats(self.sum_of_squares)
@@ -253,7 +253,7 @@ class ClassMoments(Statistics):
         if self.centred is not None:
             return
         if self.sum_of_squares is not None:
-            self.centred = self.backend.asarray(self.scatter(ctx))
+            self.centred = self.backend.asarray(self.within_sum_of_squares(ctx))
         else:
             self.centred = self.centred_squares(ctx)
         self.square = self.sum_of_squares = None
@@ -268,10 +268,10 @@ class ClassMoments(Statistics):
             return xp.sum(x * x, axis=1)
 
         sums = to_floats(ctx.sum_columns(squares, self.shape[1]))
-        return [square / (w or 1.0) for square, w in zip(sums, self.weight, strict=True)]
+        return [square / (w or 1.0) for square, w in zip(sums, self.class_weight, strict=True)]
 
     def cancels(self, block: Block, samples: Samples, ctx: Context) -> bool:
-        """Whether the scatter is ill-conditioned in these raw sums over a block, and not exact."""
+        """Whether these raw sums over a block are ill-conditioned as a whole, and inexact."""
         if self.sum_of_squares is None:
             return False
         means, squares = self._squares_of_means(ctx), to_floats(self.sum_of_squares)
@@ -283,7 +283,7 @@ class ClassMoments(Statistics):
     def may_hide_overflow(self) -> bool:
         """Whether a value too large to be squared may be among those added.
 
-        Centred squares show no value that is the same in all samples; the totals show it.
+        A constant column has zero centred squares, so the totals are checked.
         """
         xp = self.backend.xp
         return self.centred is not None and to_float(xp.max(xp.abs(self.total))) > LARGEST_SQUARABLE
@@ -316,7 +316,7 @@ def class_moments(
     if moments.cancels(block, samples, ctx):
         moments = read(raw=False)
     huge = moments.may_hide_overflow()
-    if huge or not all(math.isfinite(s) for s in moments.scatter(ctx)):
+    if huge or not all(math.isfinite(s) for s in moments.within_sum_of_squares(ctx)):
         block.check_finite(True, ctx)
         if not huge:
             raise ValueError("the sums of squares of X overflow float64. Rescale the features.")

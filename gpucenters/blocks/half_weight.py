@@ -1,4 +1,4 @@
-"""When at least half of the weight is reached: of one class, and of all classes with equal shares.
+"""Comparison of cumulative weights with one half: of a class, and of all classes together.
 
 Prop. 2 of Calafiore & Fracastoro needs the comparison to be exact where two halves can be equal, so
 integer weights are compared as integers. Other weights are compared with a tolerance above the
@@ -16,7 +16,7 @@ from .samples import Samples
 
 _INT_LIMIT = 2**63
 _UNIT_ROUNDOFF = 2.0**-53
-_ANY_ORDER = 1e-9  # relative difference that sums in another order never have
+_ANY_ORDER = 1e-9  # bound on the relative difference between orders of summation
 
 
 def _tolerance(samples: Samples) -> float:
@@ -42,7 +42,7 @@ class ClassHalf:
     @classmethod
     def of(cls, samples: Samples) -> ClassHalf:
         """The rule for these samples."""
-        backend, weight = samples.backend, samples.weight
+        backend, weight = samples.backend, samples.class_weight
         if samples.has_integer_weights:
             total = backend.asarray([int(w) for w in weight], dtype=backend.xp.int64)[:, None]
             return cls(total, total, total)
@@ -65,7 +65,7 @@ class ClassHalf:
 
 def enough_stored(stored: Array, samples: Samples) -> Array:
     """Whether columns store so many entries that half of some class may be among them."""
-    if samples.weights is not None:
+    if samples.sample_weight is not None:
         return stored > 0
     return 2 * stored >= min(samples.count)
 
@@ -91,7 +91,7 @@ class JointHalf:
     @classmethod
     def of(cls, samples: Samples) -> JointHalf:
         """The exact rule where the numbers fit in int64, else one with a tolerance."""
-        backend, weight, k = samples.backend, samples.weight, samples.n_classes
+        backend, weight, k = samples.backend, samples.class_weight, samples.n_classes
         if samples.has_integer_weights:
             common = math.lcm(*(int(w) for w in weight))
             if 2 * k * common < _INT_LIMIT:

@@ -1,62 +1,14 @@
-"""Priors, and the linear form of models with squared distances."""
+"""Priors of the classes: the user's parameters as K logarithms."""
 
 from __future__ import annotations
 
 import math
-
-from ..arrays.backend import Backend
-from ..arrays.typing import Array
-from .centers import LinearForm
 
 _PRIOR_SUM_ERROR = 1e-5  # that float32 may leave in the sum of priors
 _ACCEPTED = {
     "priors": "'uniform', 'empirical' or K numbers",
     "class_prior": "None or K numbers",
 }
-
-
-def squared_distance_form(
-    free: Array,
-    tied: Array,
-    scale: Array | None,
-    log_prior: list[float],
-    backend: Backend,
-    shift: Array,
-) -> LinearForm:
-    """The linear form of the classifier of the least squared distance to a center.
-
-    The score of class c is minus the squared distance to its center, plus twice the log of its
-    prior, plus a term common to all classes:
-
-        score_c(x) = sum_i [2 a_ci (x_i - tied_i) - a_ci^2] / sigma_i^2 + 2 log pi_c,
-        a_ci = free_ci - tied_i
-
-    It is centred at the tied center: the textbook difference of squared norms flips predictions
-    where features have large offsets.
-
-    Parameters
-    ----------
-    free, tied : arrays of shapes (K, d) and (d,)
-        Centers on the support.
-    scale : array of shape (d,), or None
-    log_prior : list of K floats
-    backend : Backend
-    shift : array
-        That of the form.
-    """
-    xp = backend.xp
-    away = free - tied
-    if free.shape[0] == 2:
-        # The midpoint of two centers is the tied one, so that only the priors remain.
-        slope = 2 * (free[1:, :] - free[:1, :])
-        constant = backend.asarray([2 * (log_prior[1] - log_prior[0])])
-    else:
-        slope = 2 * away
-        square = away * away if scale is None else away * away / (scale * scale)
-        constant = 2 * backend.asarray(log_prior) - xp.sum(square, axis=1)
-    if scale is not None:
-        slope = slope / (scale * scale)
-    return LinearForm(shift, xp.permute_dims(slope, (1, 0)), constant)
 
 
 def log_priors(priors: object, weight: tuple[float, ...]) -> list[float]:

@@ -1,8 +1,8 @@
 # Two commands for a fresh machine with python3 (3.11 or later, with venv) and make:
 #   make demo    fit, select and predict on real and on large synthetic data
-#   make test    the whole test suite
-# With a GPU: make test-gpu. For developers: make check (lint, types, floors), make lowest, make
-# wheel, make cupy.
+#   make test    the test suite
+# With a GPU: make test-gpu. For developers, see CONTRIBUTING.md: make check, test-full, coverage,
+# lowest, prerelease, cupy, wheel, same-bits.
 
 PYTHON ?= python3
 VENV := .venv
@@ -12,7 +12,7 @@ PIP := -m pip --disable-pip-version-check
 # The extra that matches the CUDA of the driver: cuda13 or cuda12.
 CUDA ?= cuda13
 
-.PHONY: demo test test-gpu check lowest cupy wheel clean
+.PHONY: demo test test-full test-gpu coverage check lowest prerelease cupy wheel same-bits clean
 
 # One venv for all; a stamp per set of extras, made anew when the dependencies change.
 $(BIN)/python:
@@ -26,23 +26,40 @@ demo: $(VENV)/.installed-cli
 	$(BIN)/python -m gpucenters demo
 
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto
+
+# The full grids alone: each problem in each container, where `make test` rotates through them.
+test-full: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -q -n auto -m full
 
 # With CUDA required: where it cannot be used this fails, and says why.
 test-gpu: $(VENV)/.installed-test,$(CUDA)
 	GPUCENTERS_REQUIRE_CUDA=1 $(BIN)/python -m pytest -q
+
+coverage: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -q -n auto --cov --cov-report=term
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/numpydoc lint $$(git ls-files 'gpucenters/*.py')
 
-# The suite once more on the lowest versions that pyproject.toml promises.
+# The suite once more on the lowest versions that pyproject.toml promises, with coverage.
 lowest:
 	$(PYTHON) -m venv --clear .venv-lowest
-	.venv-lowest/bin/python $(PIP) install --quiet --editable '.[test]' -c tests/lowest.txt
-	.venv-lowest/bin/python -m pytest -q
+	.venv-lowest/bin/python $(PIP) install --quiet --editable '.[test]' pytest-cov -c tests/lowest.txt
+	.venv-lowest/bin/python -m pytest -q -n auto --cov --cov-report=term
+
+# The core of the suite on the newest pre-releases, where the registry has them for this Python.
+prerelease:
+	$(PYTHON) -m venv --clear .venv-prerelease
+	.venv-prerelease/bin/python $(PIP) install --quiet --pre --upgrade '.[test]' numpy scipy scikit-learn
+	.venv-prerelease/bin/python -c "import numpy, scipy, sklearn; \
+		print('numpy', numpy.__version__, 'scipy', scipy.__version__, 'scikit-learn', sklearn.__version__)"
+	.venv-prerelease/bin/python -m pytest -q -n auto tests/test_exhaustive.py tests/test_threads.py \
+		tests/test_statistics.py tests/test_sklearn.py
 
 # What the real CuPy can show without a GPU: the names we use, the kernels compiled, the errors.
 cupy:
@@ -64,5 +81,12 @@ wheel: $(VENV)/.installed-dev
 	.venv-wheel/bin/python $(PIP) install --quiet "$$(echo dist/*.whl)[cli]"
 	cd dist && ../.venv-wheel/bin/gpucenters demo --device cpu
 
+# Whether this tree gives the bits of another commit: make same-bits BASE=main
+BASE ?= HEAD
+same-bits: $(VENV)/.installed-test
+	rm -rf .same-bits && git worktree prune && git worktree add --quiet --detach .same-bits $(BASE)
+	$(BIN)/python tests/compare_bits.py .same-bits . ; status=$$? ; \
+		git worktree remove --force .same-bits ; exit $$status
+
 clean:
-	rm -rf .venv .venv-lowest .venv-wheel .venv-cupy dist
+	rm -rf .venv .venv-lowest .venv-prerelease .venv-wheel .venv-cupy dist .coverage*

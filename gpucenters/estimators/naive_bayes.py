@@ -360,5 +360,5 @@ class SparseMultinomialNB(_NaiveBayes):
 
     @property
     def upper_bound_(self) -> float:
-        """psi(k): what the log-likelihood of no k features exceeds."""
+        """Upper bound psi(k) on the log-likelihood of any k features."""
         return self.lower_bound_ + self.gap_

@@ -19,7 +19,7 @@ def log_softmax(scores: Array, factor: float) -> Array:
 
 
 def softmax(scores: Array, factor: float) -> Array:
-    """softmax(factor * scores): (n, K) from (n, K), or from (n, 1) for two classes."""
+    """Softmax of factor * scores: (n, K) from (n, K), or from (n, 1) for two classes."""
     z = _gaps(scores, factor)
     xp = array_namespace(z)
     e = xp.exp(z)

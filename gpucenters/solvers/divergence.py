@@ -23,10 +23,11 @@ def phi(z: Array) -> Array:
 
 
 def divergence(f: Array, p: list[float]) -> Array:
-    """h_i(p) = sum over c of f_ci log( f_ci / (g_i p_c) ), where g_i = sum over c of f_ci.
+    """Relative entropy h_i(p) of each feature: sum over c of f_ci log( f_ci / (g_i p_c) ).
 
-    How much the log-likelihood of counts grows if the shares of feature i among the classes may
-    differ from p: not negative, convex in p, and 0 where the shares are p. (Theorem 2.)
+    With g_i the sum over c of f_ci: how much the log-likelihood of counts grows if the shares of
+    feature i among the classes may differ from p. Not negative, convex in p, and 0 where the shares
+    are p. (Theorem 2.)
 
     Parameters
     ----------

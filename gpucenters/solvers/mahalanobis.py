@@ -64,7 +64,7 @@ def solve_mahalanobis(
 ) -> MahalanobisCenters:
     """Sparse Mahalanobis centers from class moments, for every k at once.
 
-    The l2 problem on xi = S^(-1/2) x: ``gain_i = sum_c away_ci^2``, where away_c is the mean of
+    The l2 problem on xi = S^(-1/2) x: ``gain_i = sum_c d_ci^2``, where d_c is the mean of
     class c less the mean of the class means, times S^(-1/2); ``loss = tr(S^-1 B)``, where B is the
     sum of the scatter of each class divided by its weight. (Section IV-A.)
 
@@ -72,7 +72,9 @@ def solve_mahalanobis(
     ----------
     moments : CrossMoments
         With third and fourth moments for "ledoit-wolf".
-    covariance, shrinkage
+    covariance : {"pooled", "total"} or array of shape (m, m)
+        See `covariance_matrix`.
+    shrinkage : float in [0, 1], "ledoit-wolf" or None
         See `covariance_matrix`.
 
     Returns

@@ -48,7 +48,8 @@ def tied_interval(
 
     Returns
     -------
-    low, high : arrays of shape (b,)
+    low : array of shape (b,)
+    high : array of shape (b,)
     """
     xp, backend = columns.backend.xp, columns.backend
     k, b = columns.shape

@@ -135,7 +135,7 @@ class MultinomialCenters(Centers):
         return h
 
     def feature_scores(self, selection: Selection, ctx: Context | None = None) -> Array:
-        """h_i at the solution of the dual."""
+        """Relative entropies h_i at the solution of the dual: (m,)."""
         assert isinstance(selection, MultinomialSelection)
         return self._divergence(list(selection.p), ctx or Context.of(self.backend))
 

@@ -98,10 +98,13 @@ class Context:
         step = max(1, self.chunk // rows)
         return list(self.map(task, (slice(*cut) for cut in ranges(n_columns, step))))
 
-    def sum_columns(self, task: Callable[[slice], Array], n_columns: int) -> Array:
-        """The sum of the arrays that ``task`` gives for slices of columns, on the fixed grid."""
+    def sum_columns(self, task: Callable[[slice], Array], n_columns: int, rows: int = 1) -> Array:
+        """The sum of the arrays that ``task`` gives for slices of columns, on the fixed grid.
+
+        ``rows`` is the number of rows that the task reads: part of the shape, so of the grid.
+        """
         xp = self.backend.xp
-        cuts = (slice(*cut) for cut in ranges(n_columns, self.chunk))
+        cuts = (slice(*cut) for cut in ranges(n_columns, max(1, self.chunk // rows)))
         return xp.sum(xp.stack(list(self.map(task, cuts))), axis=0)
 
     def map_halving(
@@ -118,18 +121,23 @@ class Context:
         MemoryError for a range of one.
         """
 
-        def halving(cut: tuple[int, int]) -> list[Result]:
-            start, stop = cut
-            try:
-                return [task(start, stop)]
-            except MemoryError as error:
-                if stop - start == 1:
-                    raise MemoryError(too_large) from error
-            # Outside of ``except``, so that no traceback holds the arrays of the first try.
-            middle = (start + stop) // 2
-            return halving((start, middle)) + halving((middle, stop))
+        def in_parts(cut: tuple[int, int]) -> list[Result]:
+            # A stack, since a recursive closure is a reference cycle, which would keep arrays alive.
+            results, waiting = [], [cut]
+            while waiting:
+                start, stop = waiting.pop()
+                try:
+                    results.append(task(start, stop))
+                    continue
+                except MemoryError as error:
+                    if stop - start == 1:
+                        raise MemoryError(too_large) from error
+                # Outside of ``except``, so that no traceback holds the arrays of the first try.
+                middle = (start + stop) // 2
+                waiting += [(middle, stop), (start, middle)]
+            return results
 
-        for results in self.progress(self.map(halving, cuts), len(cuts), label):
+        for results in self.progress(self.map(in_parts, cuts), len(cuts), label):
             yield from results
 
 

@@ -6,6 +6,7 @@ it is limited to one thread while a model is fitted, and `gram` runs fixed tiles
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,9 +23,20 @@ from .typing import Array
 
 _TILE = 256  # columns of one tile: enough for BLAS to reach its peak
 
-_lock = threading.Lock()
-_holders = 0
+_lock = threading.RLock()
+_holders: set[object] = set()  # one for each `one_blas_thread` that is active
 _limit: Any = None
+
+
+def _after_fork() -> None:
+    """In a child process: no thread that held the lock or the limit exists here."""
+    global _lock
+    _lock = threading.RLock()
+    _holders.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 @cache
@@ -34,26 +46,30 @@ def _libraries() -> ThreadpoolController:
 
 @contextmanager
 def one_blas_thread(backend: Backend) -> Iterator[None]:
-    """Hold the host's BLAS to one thread; on another library's backends nothing is done.
+    """Limit the host's BLAS to one thread; on backends of other libraries nothing is done.
 
-    The setting belongs to the process: of fits that run side by side the first one sets it, and the
-    last one gives it back.
+    The setting belongs to the process: of fits that run at the same time the first one sets it, and
+    the last one restores it.
     """
-    global _holders, _limit
+    global _limit
     if not is_numpy(backend.xp):
         yield
         return
-    with _lock:
-        if _holders == 0:
-            _limit = _libraries().limit(limits=1, user_api="blas")
-        _holders += 1
+    holder = object()
     try:
+        with _lock:
+            if not _holders:
+                if _limit is not None:  # a limit that a parent process had set
+                    _limit.restore_original_limits()
+                _limit = _libraries().limit(limits=1, user_api="blas")
+            _holders.add(holder)
         yield
     finally:
         with _lock:
-            _holders -= 1
-            if _holders == 0:
+            _holders.discard(holder)
+            if not _holders and _limit is not None:
                 _limit.restore_original_limits()
+                _limit = None
 
 
 def add_gram(rows: Array, into: Array, backend: Backend) -> None:

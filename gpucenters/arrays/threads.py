@@ -10,7 +10,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -84,13 +84,30 @@ def run(
         with backend.current():  # NumPy keeps its error state by thread
             return task(item)
 
+    def start(item: Item) -> Callable[[], Result]:
+        """Submit an item; do it in this thread where no other can be started or used any more."""
+        once, future = threading.Lock(), Future[Result]()
+
+        def attempt(function: Callable[[Item], Result]) -> None:
+            # An item may be queued although its submission fails: it is done once all the same.
+            if once.acquire(blocking=False):
+                try:
+                    future.set_result(function(item))
+                except BaseException as error:
+                    future.set_exception(error)
+
+        try:
+            pool.submit(attempt, work)
+        except RuntimeError:
+            attempt(task)
+        return future.result
+
     with ThreadPoolExecutor(threads) as pool:
-        in_flight = [pool.submit(work, item) for item in first]
-        in_flight += [pool.submit(work, item) for item in islice(waiting, threads - len(first))]
+        in_flight = [start(item) for item in first]
+        in_flight += [start(item) for item in islice(waiting, threads - len(first))]
         try:
             while in_flight:
-                yield in_flight.pop(0).result()
-                in_flight += [pool.submit(work, item) for item in islice(waiting, 1)]
+                yield in_flight.pop(0)()
+                in_flight += [start(item) for item in islice(waiting, 1)]
         finally:
-            for future in in_flight:
-                future.cancel()
+            pool.shutdown(wait=True, cancel_futures=True)

@@ -24,7 +24,7 @@ from ..solvers.centers import Centers
 from ..solvers.selection import Selection, check_k
 from ..statistics.base import Statistics
 from .labels import decode, encode, host_labels
-from .validation import check_backend, check_X, keeping_on_error, output_backend, work_backend
+from .validation import check_backend, check_X, output_backend, validated, work_backend
 
 
 @dataclass
@@ -46,12 +46,18 @@ class Fitted:
     def share(self) -> Statistics | None:
         """The statistics, for another model too: from now on neither adds to them in place."""
         self.shared = True
-        return self.statistics
+        return self.settled().statistics
 
     def own_statistics(self) -> Statistics:
         """Statistics that may be added to in place."""
         assert self.statistics is not None
         return self.statistics.copy() if self.shared else self.statistics
+
+    def settled(self) -> Fitted:
+        """The same state, after what an interrupted call changed in the statistics was undone."""
+        if self.statistics is not None:
+            self.statistics.undo()
+        return self
 
 
 class CenterClassifier(ClassifierMixin, BaseEstimator):
@@ -95,29 +101,34 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         self._check_parameters()
-        with keeping_on_error(self, "n_features_in_", "feature_names_in_"):
-            checked = check_X(self, X, reset=True)
-            classes, codes = encode(host_labels(y, type(self).__name__, checked.shape[0]))
-            if len(classes) < 2:
-                raise ValueError(
-                    f"{type(self).__name__} needs samples of at least two classes; y holds "
-                    f"{len(classes)} class: {classes.tolist()}."
-                )
+        checked, attributes = validated(self, X)
+        classes, codes = encode(host_labels(y, type(self).__name__, checked.shape[0]))
+        if len(classes) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least two classes; y holds "
+                f"{len(classes)} class: {classes.tolist()}."
+            )
 
-            def solve(ctx: Context) -> Fitted:
-                block, samples = self._enter(checked, codes, classes, sample_weight, ctx)
-                check_every_class(samples, classes)
-                fitted = self._solve(block, samples, ctx)
-                assert fitted.centers is not None
-                fitted.selection = fitted.centers.select(self.k, ctx)
-                return fitted
+        def solve(ctx: Context) -> Fitted:
+            block, samples = self._enter(checked, codes, classes, sample_weight, ctx)
+            check_every_class(samples, classes)
+            fitted = self._solve(block, samples, ctx)
+            assert fitted.centers is not None
+            fitted.selection = fitted.centers.select(self.k, ctx)
+            return fitted
 
-            backend, budget = work_backend(self, checked), self.memory_budget
-            fitted = run_with_oom_retry(solve, backend, budget, verbose=self.verbose)
-        self.classes_, self._fitted = read_only(classes), fitted
+        backend, budget = work_backend(self, checked), self.memory_budget
+        fitted = run_with_oom_retry(solve, backend, budget, verbose=self.verbose)
+        self._commit(attributes, classes, fitted)
         if self.verbose:
             self._report(checked.shape)
         return self
+
+    def _commit(self, attributes: dict[str, Any], classes: np.ndarray, fitted: Fitted) -> None:
+        """Set all fitted attributes in one assignment, which no interrupt can divide."""
+        kept = {n: value for n, value in self.__dict__.items() if n != "feature_names_in_"}
+        new = {"classes_": read_only(classes), "_fitted": fitted}
+        self.__dict__ = kept | attributes | new
 
     def __copy__(self) -> Self:
         new = self.__class__.__new__(self.__class__)
@@ -162,7 +173,7 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
     def _ready(self) -> Fitted:
         """The fitted state with its solution; raises where there is none yet."""
         check_is_fitted(self)
-        return self._fitted
+        return self._fitted.settled()
 
     def _centers(self) -> Centers:
         fitted = self._ready()

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from ..arrays.context import Context, run_with_oom_retry
@@ -15,10 +14,10 @@ from ..blocks.block import Block
 from ..blocks.samples import Samples, raise_without_weight
 from ..solvers.centers import Centers
 from ..statistics.base import Recipe, Statistics
-from ._base import CenterClassifier, Fitted, read_only
+from ._base import CenterClassifier, Fitted
 from .labels import encode, encode_against, host_labels
 from .probabilities import log_softmax, softmax
-from .validation import check_backend, check_X, keeping_on_error, work_backend
+from .validation import check_backend, check_X, validated, work_backend
 
 
 class StatisticsClassifier(CenterClassifier):
@@ -106,8 +105,7 @@ class StatisticsClassifier(CenterClassifier):
         array([0])
         """
         self._check_parameters()
-        model = clone(self)  # to which validation may add attributes
-        checked = check_X(model, X, reset=True)
+        checked, attributes = validated(self, X)
         labels = host_labels(y, type(self).__name__, checked.shape[0])
         known, codes = encode(labels) if classes is None else (self._given(classes), None)
         codes = encode_against(labels, known) if codes is None else codes
@@ -118,7 +116,7 @@ class StatisticsClassifier(CenterClassifier):
 
         backend = work_backend(self, checked)
         found = run_with_oom_retry(make, backend, self.memory_budget, verbose=self.verbose)
-        found.classes, found.feature_names = known, getattr(model, "feature_names_in_", None)
+        found.classes, found.feature_names = known, attributes.get("feature_names_in_")
         return found
 
     def fit_statistics(self, statistics: Statistics) -> Self:
@@ -165,10 +163,10 @@ class StatisticsClassifier(CenterClassifier):
             return Fitted(ctx.backend, centers, params, statistics, selection, shared=True)
 
         fitted = run_with_oom_retry(solve, statistics.backend, self.memory_budget)
-        self.__dict__.pop("feature_names_in_", None)
+        attributes: dict[str, Any] = {"n_features_in_": m}
         if statistics.feature_names is not None:
-            self.feature_names_in_ = statistics.feature_names
-        self.n_features_in_, self.classes_, self._fitted = m, read_only(classes), fitted
+            attributes["feature_names_in_"] = statistics.feature_names
+        self._commit(attributes, classes, fitted)
         return self
 
     # --- batches -------------------------------------------------------------------------------
@@ -200,25 +198,29 @@ class StatisticsClassifier(CenterClassifier):
         self._check_classes((1.0,) * len(known))
         if not first:
             self._check_streaming(self._fitted.params)
-        kept = ("n_features_in_", "feature_names_in_") if first else ()
-        with keeping_on_error(self, *kept):
-            checked = check_X(self, X, reset=first)
-            codes = encode_against(host_labels(y, type(self).__name__, checked.shape[0]), known)
-            if not first:
-                check_backend(self, checked, "partial_fit")
-            backend = work_backend(self, checked) if first else self._fitted.backend
+        if first:
+            checked, attributes = validated(self, X)
+            backend = work_backend(self, checked)
+        else:
+            checked, attributes = check_X(self, X, reset=False), {}
+            check_backend(self, checked, "partial_fit")
+            backend = self._fitted.backend
+        codes = encode_against(host_labels(y, type(self).__name__, checked.shape[0]), known)
 
-            def add(ctx: Context) -> Statistics:
-                block, samples = self._enter(checked, codes, known, sample_weight, ctx)
-                if first:
-                    statistics = self._empty_statistics(block, len(known), ctx)
-                else:
-                    statistics = self._fitted.own_statistics()
-                return statistics.add_batch(block, samples, ctx)
+        def add(ctx: Context) -> Statistics:
+            block, samples = self._enter(checked, codes, known, sample_weight, ctx)
+            if first:
+                statistics = self._empty_statistics(block, len(known), ctx)
+            else:
+                statistics = self._fitted.own_statistics()
+            return statistics.add_batch(block, samples, ctx)
 
-            statistics = run_with_oom_retry(add, backend, self.memory_budget, verbose=self.verbose)
-        self.classes_ = read_only(known)
-        self._fitted = Fitted(backend, None, self._params(), statistics)
+        statistics = run_with_oom_retry(add, backend, self.memory_budget, verbose=self.verbose)
+        fitted = Fitted(backend, None, self._params(), statistics)
+        if first:
+            self._commit(attributes, known, fitted)
+        else:
+            self._fitted = fitted
         return self
 
     def _known_classes(self, classes: Any, first: bool) -> np.ndarray:

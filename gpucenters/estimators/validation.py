@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -49,17 +47,16 @@ def check_container(X: Any, estimator: Any) -> Array | SparseMatrix:
     return checked
 
 
-@contextmanager
-def keeping_on_error(estimator: Any, *names: str) -> Iterator[None]:
-    """Give the estimator back the attributes it had, if anything raises."""
-    before = {name: vars(estimator)[name] for name in names if name in vars(estimator)}
-    try:
-        yield
-    except BaseException:
-        for name in names:
-            vars(estimator).pop(name, None)
-        vars(estimator).update(before)
-        raise
+def validated(estimator: Any, X: Any) -> tuple[Array | SparseMatrix, dict[str, Any]]:
+    """X as `check_X` returns it, and the attributes that a fit to it sets (names and width).
+
+    The estimator is not changed: a fit sets all its attributes in one assignment at its end.
+    """
+    other = object.__new__(type(estimator))
+    other.__dict__.update(estimator.__dict__)
+    checked = check_X(other, X, reset=True)
+    names = ("n_features_in_", "feature_names_in_")
+    return checked, {name: vars(other)[name] for name in names if name in vars(other)}
 
 
 def check_backend(estimator: Any, X: Any, method: str) -> None:

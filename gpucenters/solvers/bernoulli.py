@@ -108,7 +108,7 @@ def solve_bernoulli(sums: ClassSums, ctx: Context, alpha: float) -> BernoulliCen
         n = present + absent
         return xp.sum(present * xp.log(present / n) + absent * xp.log(absent / n))
 
-    loss = -to_float(ctx.sum_columns(fill, m))
+    loss = -to_float(ctx.sum_columns(fill, m, len(weight)))
     return BernoulliCenters(backend, tuple(weight), gain, loss, None, total, alpha)
 
 

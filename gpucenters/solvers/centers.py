@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 from ..arrays.backend import Backend
 from ..arrays.context import Context
-from ..arrays.functions import to_float
+from ..arrays.functions import index_mask, to_float
 from ..arrays.typing import Array
 from .linear_form import LinearForm
 from .selection import Selection, select
@@ -123,8 +123,7 @@ class SparseCenters(Centers):
         return self.centers_at()[1]
 
     def objective(self, support: Array, ctx: Context | None = None) -> float:
-        xp = self.backend.xp
-        outside = xp.sum(self.gain) - xp.sum(xp.take(self.gain, support))
-        if support.shape[0] == self.gain.shape[0]:
-            return self.loss
-        return self.loss + max(to_float(outside), 0.0)
+        xp, m = self.backend.xp, self.gain.shape[0]
+        # The sum of what is not selected: the difference of two sums would cancel.
+        outside = xp.where(index_mask(support, m), xp.zeros_like(self.gain), self.gain)
+        return self.loss + to_float(xp.sum(outside))

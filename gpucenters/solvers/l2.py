@@ -101,7 +101,7 @@ def solve_l2(moments: ClassMoments, ctx: Context, scale: str | None = None) -> L
             gain[part] = _gain(total[:, part], weight, backend) / variance
             return xp.sum(centred[:, part] / variance, axis=1)
 
-        squares = to_floats(ctx.sum_columns(fill_scaled, m))
+        squares = to_floats(ctx.sum_columns(fill_scaled, m, len(weight)))
     loss = sum(s / w for s, w in zip(squares, weight, strict=True))
     _check(gain, loss, total)
     return L2Centers(backend, tuple(weight), gain, loss, sigma, total)

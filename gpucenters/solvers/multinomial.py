@@ -147,7 +147,7 @@ class MultinomialCenters(Centers):
             g = xp.sum(self.total[:, part] + self.alpha, axis=0)
             return xp.sum(g * xp.log(g / total_mass))
 
-        return to_float(ctx.sum_columns(part_of_sum, self.total.shape[1]))
+        return to_float(ctx.sum_columns(part_of_sum, *reversed(self.total.shape)))
 
     def objective(self, support: Array, ctx: Context | None = None) -> float:
         """The negative log-likelihood with the features of ``support`` free."""

@@ -7,7 +7,6 @@ another (`Statistics._add_class`); the rest follows from these two.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
@@ -95,6 +94,7 @@ class Statistics:
     total: Array
     classes: Array | None = None
     feature_names: Array | None = None
+    _journal = None  # (columns, arrays before) while a call changes arrays in place
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -111,17 +111,25 @@ class Statistics:
     # --- adding --------------------------------------------------------------------------------
 
     def add(self, block: Block, samples: Samples, ctx: Context) -> Self:
-        """Add a block, in place. The state after an exception is undefined: see `add_batch`."""
+        """Add a block, in place; returns self. The state after an exception is undefined."""
         raise NotImplementedError
 
     def add_batch(self, block: Block, samples: Samples, ctx: Context) -> Self:
-        """Add a block in place, all of it or nothing."""
+        """These statistics with a block, added in place: all of it or nothing.
+
+        Returns another object with the same arrays. Until the caller has replaced this object by
+        it, `undo` takes the block back: so one assignment commits the batch.
+        """
         block.check_finite(self.needs_squares, ctx)
         columns = self._columns_changed_by(block)
-        with self._all_or_nothing(columns):
-            self.add(block, samples, ctx)
-            self.check_overflow(columns)
-        return self
+        self._open_journal(columns)
+        try:
+            new = self._same_arrays().add(block, samples, ctx)
+            new.check_overflow(columns)
+        except BaseException:
+            self.undo()
+            raise
+        return new
 
     def _columns_changed_by(self, block: Block) -> Array | None:
         """The columns that adding a block changes; None where they are not few."""
@@ -132,25 +140,32 @@ class Statistics:
         self.class_weight = [a + b for a, b in pairs]
         self.count = [a + b for a, b in zip(self.count, samples.count, strict=True)]
 
-    @contextmanager
-    def _all_or_nothing(self, columns: Array | None = None) -> Iterator[None]:
-        """Undo all changes if anything raises; ``columns`` are those that may change, None all."""
-        xp, kept = self.backend.xp, self._same_arrays()
-        before = {}
+    def _open_journal(self, columns: Array | None = None) -> None:
+        """Keep what is about to be changed in place; ``columns`` are those that may change."""
+        self.undo()
+        xp, kept = self.backend.xp, {}
         for name, axes, value in self._arrays():
             # A batch of few rows must cost no more than its entries: keep only what it changes.
             few = columns is not None and axes == ("class", "feature")
-            before[name] = xp.take(value, columns, axis=1) if few else _copy(value, xp)
-        try:
-            yield
-        except BaseException:
-            self.__dict__.update(kept.__dict__)
+            kept[name] = xp.take(value, columns, axis=1) if few else _copy(value, xp)
+        self._journal = (columns, kept)
+
+    def undo(self) -> None:
+        """Restore what the last call changed in place, if it was interrupted."""
+        if self._journal is not None:
+            self._restore()
+            self._journal = None
+
+    def _restore(self) -> None:
+        """Restore the arrays from the journal, which stays open."""
+        assert self._journal is not None
+        columns, kept = self._journal
+        with self.backend.current():
             for name, axes, value in self._arrays():
                 if columns is not None and axes == ("class", "feature"):
-                    value[:, columns] = before[name]
+                    value[:, columns] = kept[name]
                 else:
-                    value[...] = before[name]
-            raise
+                    value[...] = kept[name]
 
     def check_overflow(self, columns: Array | None = None) -> None:
         """Raise a ValueError if some sum has left float64, in some columns or (None) in any."""
@@ -190,9 +205,18 @@ class Statistics:
             For statistics that were made otherwise.
         """
         self._check_mergeable(other)
-        with self.backend.current(), self._all_or_nothing():
-            self._add_all(other.to(self.backend), range(self.shape[0]))
-            self.check_overflow()
+        other.undo()
+        with self.backend.current():
+            self._open_journal()
+            try:
+                new = self._same_arrays()
+                new._add_all(other.to(self.backend), range(self.shape[0]))
+                new.check_overflow()
+            except BaseException:
+                self.undo()
+                raise
+        # One assignment commits: the arrays, weights and counts, and no journal.
+        self.__dict__ = new.__dict__
         return self
 
     def merge_classes(self, mapping: Sequence[int], classes: Any = None) -> Self:
@@ -227,6 +251,7 @@ class Statistics:
         labels = None if classes is None else to_host(classes)
         if labels is not None and labels.shape != (k,):
             raise ValueError(f"classes has shape {labels.shape}, expected {(k,)}.")
+        self.undo()
         with self.backend.current():
             new = self._empty_like(k)
             new._add_all(self, mapping)
@@ -282,10 +307,12 @@ class Statistics:
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__)
         new.class_weight, new.count = list(self.class_weight), list(self.count)
+        new._journal = None
         return new
 
     def copy(self) -> Self:
         """Statistics that may be added to without changing these."""
+        self.undo()
         new = self._same_arrays()
         with self.backend.current():
             for name, _, value in self._arrays():
@@ -297,6 +324,7 @@ class Statistics:
 
     def to(self, backend: Backend) -> Self:
         """These statistics on another backend; on the same one, with the same arrays."""
+        self.undo()
         new = self._same_arrays()
         with backend.current():
             for name, _, value in self._arrays():
@@ -305,6 +333,7 @@ class Statistics:
         return new
 
     def __getstate__(self) -> dict[str, Any]:
+        self.undo()
         state = {f.name: getattr(self, f.name) for f in fields(self)}
         return state | {name: to_host(value) for name, _, value in self._arrays()}
 

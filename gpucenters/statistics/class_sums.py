@@ -67,5 +67,6 @@ def class_sums(block: Block, samples: Samples, ctx: Context) -> ClassSums:
 def feature_sums(total: Array, ctx: Context) -> list[float]:
     """Sums over all features: K numbers from a (K, m) array."""
     xp = ctx.backend.xp
-    sums = ctx.sum_columns(lambda part: xp.sum(total[:, part], axis=1), total.shape[1])
+    k, m = total.shape
+    sums = ctx.sum_columns(lambda part: xp.sum(total[:, part], axis=1), m, k)
     return to_floats(sums)

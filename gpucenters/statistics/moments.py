@@ -43,6 +43,10 @@ class ClassMoments(Statistics):
         Weighted sums of x^2: raw form, for each feature.
     sum_of_squares : array of shape (K,), float64, or None
         Weighted sums of x^2 over all features: raw form, summed.
+    integers : bool
+        Whether all values and weights are integers; kept where x^2 is summed over the features.
+    norms : list of K floats, or None
+        Squared norms of the class sums, which a stream keeps up to date.
     ill_conditioned : array of int64 of shape (f,), or None
         Columns where raw sums are, or once were, ill-conditioned.
     ill_total, ill_centred : arrays of shape (K, f), float64, or None
@@ -63,6 +67,8 @@ class ClassMoments(Statistics):
     centred: Array | None = None
     square: Array | None = None
     sum_of_squares: Array | None = None
+    integers: bool = True
+    norms: list[float] | None = None
     ill_conditioned: Array | None = None
     ill_total: Array | None = None
     ill_centred: Array | None = None
@@ -90,10 +96,12 @@ class ClassMoments(Statistics):
         shape = (n_classes, m) if per_feature else (n_classes,)
         name = "centred" if not raw else "square" if per_feature else "sum_of_squares"
         try:
-            arrays = {"total": backend.zeros((n_classes, m)), name: backend.zeros(shape)}
+            total, second = backend.zeros((n_classes, m)), backend.zeros(shape)
         except MemoryError as error:
             raise sums_too_large(n_classes, m, 1 + per_feature) from error
-        return cls(backend, recipe, [0.0] * n_classes, [0] * n_classes, **arrays)
+        new = cls(backend, recipe, [0.0] * n_classes, [0] * n_classes, total)
+        setattr(new, name, second)
+        return new
 
     # --- adding and merging --------------------------------------------------------------------
 
@@ -109,6 +117,45 @@ class ClassMoments(Statistics):
         self.count = [a + b for a, b in zip(self.count, samples.count, strict=True)]
         return self
 
+    def add_batch(self, block: Block, samples: Samples, ctx: Context) -> Self:
+        new = super().add_batch(block, samples, ctx)
+        if new.sum_of_squares is None:
+            return new
+        assert self._journal is not None
+        columns, before = self._journal
+        xp = self.backend.xp
+        norms: list[float]
+        if columns is None or self.norms is None:
+            norms = _squared_norms(new.total, ctx)
+        else:
+            now = _squared_norms(xp.take(new.total, columns, axis=1), ctx)
+            was = _squared_norms(before["total"], ctx)
+            norms = [n + (a - b) for n, a, b in zip(self.norms, now, was, strict=True)]
+        new.norms = norms
+        new.integers = self.integers and samples.has_integer_weights and block.holds_integers(ctx)
+        if new._is_accurate(norms):
+            return new
+        # What was there before is accurate, and the rows of the batch are here: both are centred.
+        # The journal of this object stays open.
+        self._restore()
+        centred = self._same_arrays()
+        centred._become_centred(ctx)
+        centred.add(block, samples, ctx)
+        centred.check_overflow()
+        return centred
+
+    def _is_accurate(self, norms: list[float], *, least: int = 2) -> bool:
+        """Whether `_about_mean` of these raw sums over all features loses few digits, or none.
+
+        Classes of fewer than ``least`` samples are left out: one sample has no scatter.
+        """
+        assert self.sum_of_squares is not None
+        squares = to_floats(self.sum_of_squares)
+        sums = list(zip(norms, squares, self.class_weight, self.count, strict=True))
+        if all(n < least or t2 <= LARGEST_SHARE * w * q for t2, q, w, n in sums):
+            return True
+        return self.integers and all(w * q < _EXACT_INTEGERS for _, q, w, _ in sums)
+
     def _columns_changed_by(self, block: Block) -> Array | None:
         # Where the weight of a class grows, its centred squares change in every column.
         return None if self.centred is not None else block.touched_columns()
@@ -123,16 +170,35 @@ class ClassMoments(Statistics):
             self._add_ill_conditioned(found, block, samples, before, ctx)
 
     def _add_all(self, other: Self, mapping: Sequence[int]) -> None:
-        if self.centred is not None or other.centred is not None:
-            self._become_centred(Context.of(self.backend))
+        ctx = Context.of(self.backend)
+        if self.centred is not None or other.centred is not None or self._may_cancel(other, ctx):
+            self._become_centred(ctx)
             other = other._same_arrays()
-            other._become_centred(Context.of(self.backend))
+            other._become_centred(ctx)
         elif self.ill_conditioned is not None or other.ill_conditioned is not None:
             columns = _union(self.ill_conditioned, other.ill_conditioned, self.backend.xp)
             other = other._same_arrays()
             self._keep_centred(columns)
             other._keep_centred(columns)
         super()._add_all(other, mapping)
+
+    def _may_cancel(self, other: Self, ctx: Context) -> bool:
+        """Whether raw sums over all features that are accurate apart may not be so together.
+
+        A union is ill-conditioned only if a part is, and then it is accurate only if it is exact.
+        """
+        if self.sum_of_squares is None or other.sum_of_squares is None:
+            return False
+        self.integers, self.norms = self.integers and other.integers, None
+        weight = sum([*self.class_weight, *other.class_weight])
+        squares = sum([*to_floats(self.sum_of_squares), *to_floats(other.sum_of_squares)])
+        if self.integers and weight * squares < _EXACT_INTEGERS:
+            return False
+        for part in (self._same_arrays(), other._same_arrays()):
+            part.integers = False
+            if not part._is_accurate(_squared_norms(part.total, ctx), least=1):
+                return True
+        return False
 
     def _add_class(self, c: int, other: Self, d: int) -> None:
         for total, centred in (("total", "centred"), ("ill_total", "ill_centred")):
@@ -244,8 +310,9 @@ class ClassMoments(Statistics):
     def within_sum_of_squares(self, ctx: Context) -> list[float]:
         """Sum of squares about the mean of each class, over all features."""
         if self.sum_of_squares is not None:
-            means, squares = self._squares_of_means(ctx), to_floats(self.sum_of_squares)
-            return [max(q - m, 0.0) for q, m in zip(squares, means, strict=True)]
+            norms, squares = _squared_norms(self.total, ctx), to_floats(self.sum_of_squares)
+            sums = zip(norms, squares, self.class_weight, self.count, strict=True)
+            return [_about_mean(*numbers) for numbers in sums]
         found = self.centred_squares(ctx)
         return to_floats(found if found.ndim == 1 else self.backend.xp.sum(found, axis=1))
 
@@ -256,37 +323,40 @@ class ClassMoments(Statistics):
             self.centred = self.backend.asarray(self.within_sum_of_squares(ctx))
         else:
             self.centred = self.centred_squares(ctx)
-        self.square = self.sum_of_squares = None
+        self.square = self.sum_of_squares = self.norms = None
         self.ill_conditioned = self.ill_total = self.ill_centred = None
 
-    def _squares_of_means(self, ctx: Context) -> list[float]:
-        """W_c times the squared norm of the mean of each class."""
-        xp, total = self.backend.xp, self.total
-
-        def squares(part: slice) -> Array:
-            x = total[:, part]
-            return xp.sum(x * x, axis=1)
-
-        sums = to_floats(ctx.sum_columns(squares, self.shape[1]))
-        return [square / (w or 1.0) for square, w in zip(sums, self.class_weight, strict=True)]
-
-    def cancels(self, block: Block, samples: Samples, ctx: Context) -> bool:
-        """Whether these raw sums over a block are ill-conditioned as a whole, and inexact."""
-        if self.sum_of_squares is None:
-            return False
-        means, squares = self._squares_of_means(ctx), to_floats(self.sum_of_squares)
-        if not any(m > LARGEST_SHARE * q for m, q in zip(means, squares, strict=True)):
-            return False
-        exact = max(squares) < _EXACT_INTEGERS and samples.has_integer_weights
-        return not (exact and block.holds_integers(ctx))
-
-    def may_hide_overflow(self) -> bool:
+    def may_hide_overflow(self, ctx: Context) -> bool:
         """Whether a value too large to be squared may be among those added.
 
         A constant column has zero centred squares, so the totals are checked.
         """
-        xp = self.backend.xp
-        return self.centred is not None and to_float(xp.max(xp.abs(self.total))) > LARGEST_SQUARABLE
+        if self.centred is None:
+            return False
+        xp, total = self.backend.xp, self.total
+        most = ctx.map_columns(lambda part: xp.max(abs(total[:, part])), *reversed(total.shape))
+        return to_float(xp.max(xp.stack(most))) > LARGEST_SQUARABLE
+
+
+def _squared_norms(total: Array, ctx: Context) -> list[float]:
+    xp = ctx.backend.xp
+    if total.shape[1] == 0:
+        return [0.0] * total.shape[0]
+
+    def squares(part: slice) -> Array:
+        x = total[:, part]
+        return xp.sum(x * x, axis=1)
+
+    return to_floats(ctx.sum_columns(squares, total.shape[1], total.shape[0]))
+
+
+def _about_mean(squared_total: float, square: float, weight: float, count: int) -> float:
+    """The sum of squares about the mean: ``q - t^2 / W``, exact for integers that are not large."""
+    if count < 2:
+        return 0.0 * square  # NaN and infinity stay
+    if weight * square < _EXACT_INTEGERS:
+        return max((weight * square - squared_total) / weight, 0.0)
+    return max(square - squared_total / weight, 0.0)
 
 
 def _union(a: Array | None, b: Array | None, xp: object) -> Array:
@@ -313,9 +383,14 @@ def class_moments(
         return moments.add(block, samples, ctx)
 
     moments = read(raw=block.has_implicit_zeros)
-    if moments.cancels(block, samples, ctx):
-        moments = read(raw=False)
-    huge = moments.may_hide_overflow()
+    if moments.sum_of_squares is not None:
+        moments.integers = False
+        norms = _squared_norms(moments.total, ctx)
+        if not moments._is_accurate(norms, least=1):
+            moments.integers = samples.has_integer_weights and block.holds_integers(ctx)
+            if not moments._is_accurate(norms):
+                moments = read(raw=False)
+    huge = moments.may_hide_overflow(ctx)
     if huge or not all(math.isfinite(s) for s in moments.within_sum_of_squares(ctx)):
         block.check_finite(True, ctx)
         if not huge:

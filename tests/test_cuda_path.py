@@ -109,7 +109,7 @@ def test_an_l1_fit_of_dense_data_on_the_device_waits_a_fixed_number_of_times(
     classes: int, dtype: str, weighted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = {}
-    for n, m, chunk in ((60, 20, 2**25), (60, 200, 64), (700, 300, 256)):
+    for n, m, chunk in ((60, 20, 2**25), (60, 90, 64), (700, 120, 256)):
         monkeypatch.setattr(grid, "CUDA_CHUNK", chunk)
         X, y = _counts(n, m, classes)
         weights = 1.0 + np.arange(n) % 3 if weighted else None

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import BACKENDS
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import Problem, assert_close, assert_equal, modest, problems, quietly, solution
@@ -377,9 +378,16 @@ def test_float32_gives_the_bits_of_the_same_values_in_float64(
     backend.assert_same(model.decision_function(narrow), model.decision_function(wide))
 
 
+CONTAINERS = [
+    (name, layout)
+    for name, backend in BACKENDS.items()
+    for layout in (["array"] if backend.sparse is None else ["array", "csr", "csc"])
+]
+
+
 @norms
 @scales
-@pytest.mark.parametrize("layout", ["array", "csr", "csc"])
+@pytest.mark.parametrize(("backend", "layout"), CONTAINERS, indirect=["backend"])
 def test_the_memory_budget_changes_no_bit(
     norm: str, scale: str | None, layout: str, backend: Any
 ) -> None:

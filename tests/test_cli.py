@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+import gpucenters
+
 
 def _run(*arguments: str) -> subprocess.CompletedProcess:
     return subprocess.run(
@@ -35,8 +37,17 @@ def test_demo_on_an_unknown_device_says_so() -> None:
     assert "unknown device 'abacus'" in done.stdout
 
 
-@pytest.mark.parametrize("arguments", [("--version",), ("--help",)])
-def test_help(arguments: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "printed"),
+    [
+        (("--version",), f"gpucenters {gpucenters.__version__}\n"),
+        (("--help",), "fit and select on real and on large synthetic data"),
+        ((), "fit and select on real and on large synthetic data"),
+        (("demo", "--help"), "cpu, cuda, cuda:N or auto"),
+    ],
+    ids=["version", "help", "no command", "help of the demo"],
+)
+def test_version_and_help_are_printed(arguments: tuple[str, ...], printed: str) -> None:
     done = _run(*arguments)
     assert done.returncode == 0
-    assert "gpucenters" in done.stdout
+    assert printed in done.stdout

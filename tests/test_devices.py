@@ -19,6 +19,7 @@ from gpucenters import (
     MahalanobisCenterClassifier,
     devices,
 )
+from gpucenters.arrays import budget
 from gpucenters.arrays.backend import HOST, backend_of
 from gpucenters.arrays.budget import resolve_budget
 from gpucenters.arrays.devices import resolve_backend
@@ -220,7 +221,11 @@ def test_a_second_device() -> None:
                     predicted = found.predict(data)
                     assert predicted.device.id == 1
                     np.testing.assert_array_equal(predicted.get(), kind(k=2).fit(X, y).predict(X))
-                    assert found.transform(data).shape == (len(y), 2)
+                    chosen = found.transform(data)
+                    chosen = chosen.toarray() if hasattr(chosen, "toarray") else chosen
+                    np.testing.assert_allclose(
+                        chosen.get(), kind(k=2).fit(X, y).transform(X), rtol=1e-9, atol=1e-12
+                    )
         assert model.to("cuda:0").scores_.device.id == 0
         for moved in (model.to("cuda"), model.to("auto"), model.to("cpu").to("cuda:1")):
             assert moved.scores_.device.id == 1  # "cuda" is where it is on CUDA
@@ -229,18 +234,23 @@ def test_a_second_device() -> None:
 
 
 @pytest.mark.parametrize(
-    ("budget", "expected"), [("2GB", 2 * 10**9), ("1.5 GiB", 3 * 2**29), (100, 100), ("7", 7)]
+    ("size", "expected"), [("2GB", 2 * 10**9), ("1.5 GiB", 3 * 2**29), (100, 100), ("7", 7)]
 )
-def test_budget_sizes(budget: Any, expected: int) -> None:
-    assert resolve_budget(budget, HOST) == expected
+def test_budget_sizes(size: Any, expected: int) -> None:
+    assert resolve_budget(size, HOST) == expected
 
 
 @pytest.mark.parametrize("where", [HOST, backend_of(cupy.zeros(1))], ids=str)
-def test_default_budget_is_a_share_of_what_is_free(where: Any) -> None:
+def test_default_budget_is_a_quarter_of_the_free_memory(
+    where: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert 2**20 < resolve_budget(None, where) < 2**50
+    for free, expected in ((4_000_000_003, 1_000_000_000), (2, 1), (0, 1)):
+        monkeypatch.setattr(budget, "_free", lambda _, free=free: free)
+        assert resolve_budget(None, where) == expected
 
 
-@pytest.mark.parametrize("budget", [0, -1, True, 1.5, "much", "0MB", "-2GB", "2 parsecs", ""])
-def test_bad_budgets(budget: Any) -> None:
-    with pytest.raises(ValueError, match="memory_budget"):
-        resolve_budget(budget, HOST)
+@pytest.mark.parametrize("size", [0, -1, True, 1.5, "much", "0MB", "-2GB", "2 parsecs", ""])
+def test_an_invalid_budget_is_refused(size: Any) -> None:
+    with pytest.raises(ValueError, match=f"memory_budget={size!r} is not a size"):
+        resolve_budget(size, HOST)

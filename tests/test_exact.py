@@ -1,6 +1,5 @@
 """The oracle itself: worked examples, and checks that share none of its code."""
 
-import time
 from fractions import Fraction
 from itertools import pairwise
 
@@ -226,8 +225,8 @@ def test_input_kinds_are_read_exactly(power):
         solve(power, X, y, 1, [0, 1, 1])
 
 
-def test_random_problems_are_varied_and_quick():
-    start, seen = time.process_time(), set()
+def test_random_problems_are_varied():
+    seen = set()
     for X, y, weights, k in problems(1000, seed=6):
         K = y.max() + 1
         assert all((y == c).any() for c in range(K))
@@ -237,4 +236,3 @@ def test_random_problems_are_varied_and_quick():
             seen |= {("tie", len(set(positive)) < len(positive)), ("partial", k < X.shape[1])}
         seen |= {("classes", K), ("weighted", weights is not None), ("negative", (X < 0).any())}
     assert len(seen) == 12
-    assert time.process_time() - start < 60

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from bits import bits
 from sklearn.base import clone
 
 from gpucenters import (
@@ -111,10 +112,10 @@ def test_a_batch_that_overflows_with_the_others_is_refused() -> None:
     for container in (np.asarray, scipy.sparse.csr_array):
         model = L2CenterClassifier().partial_fit(container(X), y, classes=[0, 1])
         model.partial_fit(container(np.full((2, 6), 5e153)), [0, 1])
-        expected = repr(model._fitted.statistics)
+        expected = bits(model._fitted.statistics)
         with pytest.raises(ValueError, match="overflow float64"):
             model.partial_fit(container(np.full((2, 6), -5e153)), [0, 1])
-        assert repr(model._fitted.statistics) == expected
+        assert bits(model._fitted.statistics) == expected
 
 
 @pytest.mark.parametrize("unit", [1e-90, 1e90])
@@ -200,7 +201,8 @@ def test_many_labels_are_not_taken_for_a_regression() -> None:
     # (Warnings are errors here.)
     Q = rng.standard_normal((300, 3))
     for names in (np.arange(30).astype(str), np.arange(30) * 1.0, np.arange(30) * 10**6):
-        L2CenterClassifier().fit(Q, names[np.arange(300) % 30])
+        model = L2CenterClassifier().fit(Q, names[np.arange(300) % 30])
+        np.testing.assert_array_equal(model.classes_, np.sort(names))
 
 
 def test_a_missing_time_is_no_label() -> None:
@@ -220,10 +222,19 @@ def test_select_takes_any_real_gain() -> None:
     assert select(np.asarray([3, 1, 4]), 1).support.tolist() == [2]
 
 
-@pytest.mark.parametrize("k", [2.7, 0, "two"])
-def test_a_number_of_classes_that_is_none(k: Any) -> None:
-    with pytest.raises((ValueError, TypeError)):
-        l2_centers(X, y, n_classes=k)
+@pytest.mark.parametrize(
+    ("n_classes", "error", "message"),
+    [
+        (0, ValueError, "n_classes=0 is not a number of classes"),
+        (2.7, TypeError, "'float' object cannot be interpreted as an integer"),
+        ("two", TypeError, "'str' object cannot be interpreted as an integer"),
+    ],
+)
+def test_solver_with_an_invalid_n_classes_raises(
+    n_classes: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        l2_centers(X, y, n_classes=n_classes)
 
 
 def test_a_huge_k_warns_once_and_says_the_width() -> None:
@@ -281,7 +292,11 @@ def test_priors_are_those_at_the_fit(model: Any, name: str) -> None:
 @pytest.mark.parametrize(("model", "name"), PRIORS, ids=lambda value: str(value))
 def test_priors_may_be_rounded_but_not_without_order(model: Any, name: str) -> None:
     narrow = (np.bincount(three) / np.float32(40)).astype(np.float32)
-    clone(model).set_params(**{name: narrow}).fit(COUNTS, three)
+    found = clone(model).set_params(**{name: narrow}).fit(COUNTS, three)
+    exact = clone(model).set_params(**{name: np.bincount(three) / 40}).fit(COUNTS, three)
+    np.testing.assert_allclose(
+        found.predict_proba(COUNTS), exact.predict_proba(COUNTS), rtol=1e-6, atol=1e-12
+    )
     for wrong in ({0: 0.2, 1: 0.3, 2: 0.5}, {0.25: 1, 0.3: 2, 0.45: 3}, {0.2, 0.3, 0.5}):
         with pytest.raises(ValueError, match=f"{name} must be in the order of classes_"):
             clone(model).set_params(**{name: wrong}).fit(COUNTS, three)
@@ -341,7 +356,9 @@ def test_squares_that_underflow_are_an_error(scale: Any, container: Any) -> None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for constant in (0.0, 5.0):
-            L2CenterClassifier(k=2, scale=scale).fit(container(0 * Q + constant), y)
+            model = L2CenterClassifier(k=2, scale=scale).fit(container(0 * Q + constant), y)
+            assert model.scores_.tolist() == [0.0] * 6
+            assert model.objective_ == 0.0
 
 
 @pytest.mark.parametrize(

@@ -226,7 +226,7 @@ def test_clone_copies_parameters_and_nothing_else(kind: Any) -> None:
     for name, value in parameters.items():
         np.testing.assert_array_equal(getattr(copied, name), value)
     assert not hasattr(copied, "classes_")
-    with pytest.raises(NotFittedError):
+    with pytest.raises(NotFittedError, match=f"{kind.__name__} instance is not fitted"):
         copied.predict(X)
 
 

@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from gpucenters import L1CenterClassifier, L2CenterClassifier
 from gpucenters.arrays import grid, numpy_cupy, sparsetools, threads
-from gpucenters.arrays.backend import HOST
+from gpucenters.arrays.backend import HOST, backend_of
 from gpucenters.arrays.context import Context
 from gpucenters.arrays.threads import run, thread_count
 from gpucenters.blocks import sparse_host, sparse_sums
@@ -184,7 +184,7 @@ def test_run_keeps_the_order_and_lets_errors_out() -> None:
             raise KeyError(i)
         return i
 
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError, match="3"):
         list(run(fail, range(10), HOST, 2))
 
 
@@ -218,8 +218,10 @@ def test_one_thread_inside_joblibs_threads_and_by_the_environment(
         assert thread_count(HOST) == expected
 
 
-def test_away_from_the_host_there_is_one_thread(backend: Any) -> None:
-    from gpucenters.arrays.backend import Backend
-
-    if backend.name != "numpy":
-        assert threads.thread_count(Backend(backend.xp, backend.device)) == 1
+def test_thread_count_away_from_the_host_is_one(
+    backend: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 3)
+    expected = 3 if backend.name == "numpy" else 1
+    assert threads.thread_count(backend_of(backend.array([0.0]))) == expected

@@ -6,13 +6,18 @@ import math
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 from sklearn.feature_selection import SelectKBest, SelectPercentile
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
 
-from gpucenters import SparseMultinomialNB, odds_ratio, thresholded_multinomial
+from gpucenters import (
+    SparseMultinomialNB,
+    odds_ratio,
+    thresholded_multinomial,
+)
 
 rng = np.random.default_rng(0)
 COUNTS = rng.poisson(0.8, (60, 12))
@@ -92,3 +97,13 @@ def test_bad_labels_and_parameters_are_refused(function: Any) -> None:
         with pytest.raises(ValueError, match="alpha="):
             function(COUNTS, Y, alpha=alpha)
     assert np.all(np.isfinite(function(COUNTS, Y, alpha=1e100)))
+
+
+@each_function
+def test_score_functions_accept_data_frames(function: Any) -> None:
+    frame = pd.DataFrame(COUNTS)
+    expected = function(COUNTS, Y)
+    np.testing.assert_array_equal(function(frame.astype("Int64"), Y), expected)
+    np.testing.assert_array_equal(function(frame.astype(pd.SparseDtype(int, 0)), Y), expected)
+    with pytest.raises(ValueError, match="NaN in feature"):
+        function(frame.astype("Int64").mask(frame == 3), Y)

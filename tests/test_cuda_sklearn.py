@@ -22,8 +22,6 @@ rng = np.random.default_rng(0)
 X = rng.standard_normal((90, 20)).astype(np.float32)
 y = rng.permutation(np.arange(90) % 2)
 X[y == 0, :3] += 2
-
-
 OLD = parse_version(sklearn.__version__) < parse_version("1.8")
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import BACKENDS, HERE, cupy
+from small_data import PLAIN, Y, each_kind, fit_plain, prediction_calls
 
 from gpucenters import (
     DeviceUnavailableError,
@@ -19,14 +20,11 @@ from gpucenters import (
     MahalanobisCenterClassifier,
     devices,
 )
-from gpucenters.arrays import budget
 from gpucenters.arrays.backend import HOST, backend_of
-from gpucenters.arrays.budget import resolve_budget
 from gpucenters.arrays.devices import resolve_backend
 
 fake = getattr(cupy, "_fake", None)
 MODELS = [L2CenterClassifier(k=2), L1CenterClassifier(k=2), L2CenterClassifier(k=2, scale="std")]
-
 X = np.random.default_rng(0).poisson(1.0, (30, 5)).astype(np.float64)
 y = np.arange(30) % 3
 
@@ -233,24 +231,77 @@ def test_a_second_device() -> None:
         fake.set_device_count(1)
 
 
-@pytest.mark.parametrize(
-    ("size", "expected"), [("2GB", 2 * 10**9), ("1.5 GiB", 3 * 2**29), (100, 100), ("7", 7)]
-)
-def test_budget_sizes(size: Any, expected: int) -> None:
-    assert resolve_budget(size, HOST) == expected
+@pytest.mark.parametrize("device", ["gpu", "CPU", "cuda:", "cuda:x", "cuda:-1", "", 0], ids=repr)
+@each_kind
+def test_fit_and_to_refuse_an_unknown_device(kind: Any, device: Any) -> None:
+    for call in (lambda: kind(device=device).fit(PLAIN, Y), lambda: fit_plain(kind()).to(device)):
+        with pytest.raises(ValueError, match=f"unknown device {device!r}.*'cuda:N'"):
+            call()
 
 
-@pytest.mark.parametrize("where", [HOST, backend_of(cupy.zeros(1))], ids=str)
-def test_default_budget_is_a_quarter_of_the_free_memory(
-    where: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert 2**20 < resolve_budget(None, where) < 2**50
-    for free, expected in ((4_000_000_003, 1_000_000_000), (2, 1), (0, 1)):
-        monkeypatch.setattr(budget, "_free", lambda _, free=free: free)
-        assert resolve_budget(None, where) == expected
+@each_kind
+def test_fit_and_to_refuse_a_device_that_does_not_exist(kind: Any) -> None:
+    for call in (
+        lambda: kind(device="cuda:99").fit(PLAIN, Y),
+        lambda: fit_plain(kind()).to("cuda:99"),
+    ):
+        with pytest.raises(DeviceUnavailableError, match=r"'cuda:99' does not exist.*CUDA device"):
+            call()
 
 
-@pytest.mark.parametrize("size", [0, -1, True, 1.5, "much", "0MB", "-2GB", "2 parsecs", ""])
-def test_an_invalid_budget_is_refused(size: Any) -> None:
-    with pytest.raises(ValueError, match=f"memory_budget={size!r} is not a size"):
-        resolve_budget(size, HOST)
+@each_kind
+def test_to_refuses_none(kind: Any) -> None:
+    with pytest.raises(ValueError, match="name of a device"):
+        fit_plain(kind()).to(None)
+
+
+def test_both_models_without_cupy_name_the_extra() -> None:
+    program = """if True:
+        import importlib.util
+        find = importlib.util.find_spec  # as where CuPy is not installed:
+        importlib.util.find_spec = lambda name, *rest: None if name == "cupy" else find(name, *rest)
+        from gpucenters import DeviceUnavailableError, L1CenterClassifier, L2CenterClassifier
+        X, y = [[0.0], [1.0]], [0, 1]
+        for kind in (L1CenterClassifier, L2CenterClassifier):
+            assert kind(device="auto").fit(X, y).predict(X).tolist() == y
+            for call in (kind(device="cuda").fit, lambda X, y: kind().fit(X, y).to("cuda:0")):
+                try:
+                    call(X, y)
+                except DeviceUnavailableError as error:
+                    assert isinstance(error, RuntimeError)
+                    print(error)
+        """
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == 4
+    for line in lines:
+        assert "CuPy is not installed" in line
+        assert "gpucenters[cuda12]" in line and "gpucenters[cuda13]" in line
+
+
+@pytest.mark.parametrize("other", list(BACKENDS))
+@each_kind
+def test_every_method_refuses_x_of_another_namespace(kind: Any, other: str, backend: Any) -> None:
+    if other == backend.name:
+        other = "numpy" if backend.name != "numpy" else "cupy"
+    X = BACKENDS[other].array(PLAIN)
+    model = fit_plain(kind(), backend)
+    calls = [*prediction_calls(model, X), model.transform, lambda X: model.score(X, Y)]
+    if kind is L2CenterClassifier:
+        calls.append(lambda X: model.partial_fit(X, Y))
+    for call in calls:
+        with pytest.raises(ValueError, match=r"(?s)must use the same namespace.*to\(device\)"):
+            call(X)
+
+
+@each_kind
+def test_every_method_refuses_sparse_x_of_another_namespace(kind: Any, backend: Any) -> None:
+    other = BACKENDS["numpy" if backend.name == "cupy" else "cupy"]
+    model = fit_plain(kind(), backend)
+    for X in (other.csr(PLAIN), other.csc(PLAIN)):
+        for call in [*prediction_calls(model, X), model.transform]:
+            with pytest.raises(ValueError, match=r"(?s)must use the same namespace.*to\(device\)"):
+                call(X)

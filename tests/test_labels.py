@@ -9,9 +9,11 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse
+import scipy.special
 from answers import each_model, mixed_data, to_host
+from separated import separated
 from sklearn.base import clone
-from small_data import HALVES, NORMAL, PLAIN, each_kind, fit_plain
+from small_data import HALVES, KINDS, NORMAL, PLAIN, each_kind, fit_plain
 
 from gpucenters import (
     L2CenterClassifier,
@@ -160,3 +162,22 @@ def test_labels_that_name_no_classes_are_refused(kind: Any, labels: str) -> None
     y, message = BAD_LABELS[labels]
     with pytest.raises((TypeError, ValueError), match=message):
         kind().fit(PLAIN, y)
+
+
+@pytest.mark.parametrize("dtype", ["U", object])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("kind", KINDS)
+def test_string_labels_are_learned_and_given_back(
+    kind: Any, n_classes: int, dtype: Any, backend: Any
+) -> None:
+    X, y = separated(n_classes)
+    X = backend.array(X)
+    names = np.array(["pear", "apple", "fig"], dtype=dtype)[y]
+    model = kind(k=3).fit(X, names)
+    assert model.classes_.tolist() == sorted(set(names.tolist()))
+    numbers = kind(k=3).fit(X, np.searchsorted(model.classes_, names))
+    predicted = model.predict(X)
+    assert isinstance(predicted, np.ndarray)
+    assert predicted.dtype == model.classes_.dtype
+    np.testing.assert_array_equal(predicted, model.classes_[backend.host(numbers.predict(X))])
+    assert model.score(X, names) == numbers.score(X, np.searchsorted(model.classes_, names)) > 0.8

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from fractions import Fraction
 from typing import Any
@@ -18,13 +17,8 @@ from strategies import quietly
 
 from gpucenters import SparseMultinomialNB
 from gpucenters.arrays import grid
-from gpucenters.arrays.backend import HOST
-from gpucenters.arrays.context import Context
 from gpucenters.solvers import multinomial_nb, screening
-from gpucenters.solvers.divergence import divergence, phi
-from gpucenters.solvers.duality import solve_dual
-from gpucenters.solvers.multinomial import MultinomialCenters, solve_multinomial
-from gpucenters.statistics import ClassSums, Recipe
+from gpucenters.solvers.divergence import divergence
 
 PROBLEMS = {"numpy": 150, "array_api_strict": 20, "cupy": 20}
 rng = np.random.default_rng(0)
@@ -34,20 +28,6 @@ Y = np.arange(60) % 3
 
 def _host(x: Any, backend: Any) -> np.ndarray:
     return np.asarray(backend.host(x))
-
-
-def _solved(total: Any, alpha: float, where: Any) -> MultinomialCenters:
-    """Centers of class sums, each class of weight one."""
-    k = total.shape[0]
-    sums = ClassSums(where, Recipe("class sums"), [1.0] * k, [1] * k, total)
-    return solve_multinomial(sums, Context.of(where), alpha)
-
-
-def _centers(total: np.ndarray, alpha: float = 1.0) -> MultinomialCenters:
-    return _solved(total, alpha, HOST)
-
-
-# --- the truth ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("alpha", [Fraction(1), Fraction(1, 3)])
@@ -94,99 +74,6 @@ def test_counts_of_very_different_sizes_equal_exhaustive_search(backend: Any) ->
         assert model.upper_bound_ >= truth.likelihood - slack
         optimal += truth.every[tuple(model.support_.tolist())] >= truth.likelihood - slack
     assert optimal >= 0.97 * problems
-
-
-def _value(f: np.ndarray, support: Any) -> float:
-    f = f[:, list(support)]
-    mass = f.sum(axis=1)
-    return float((f * np.log(f / (f.sum(axis=0) * (mass / mass.sum())[:, None]))).sum())
-
-
-@pytest.mark.parametrize("problems", [150, pytest.param(500, marks=pytest.mark.full)])
-@pytest.mark.parametrize("classes", [2, 3])
-def test_bounds_hold_and_supports_are_optimal_at_every_k(
-    classes: int, problems: int, record_property: Any
-) -> None:
-    rng = np.random.default_rng(classes)
-    optimal = certified = tried = 0
-    for number in range(problems):
-        m = int(rng.integers(2, 10))
-        total = rng.poisson(rng.choice([0.5, 2, 10, 100]), (classes, m)).astype(float)
-        if number % 3 == 1:  # columns that are alike, as rare words are
-            total = total[:, rng.integers(0, max(1, m // 2), m)]
-        elif number % 3 == 2:
-            total = rng.exponential(5.0, (classes, m))
-        centers, f = _centers(total), total + 1
-        phi = [
-            max(_value(f, D) for D in itertools.combinations(range(m), k)) for k in range(1, m + 1)
-        ]
-        chosen = [quietly(centers.select, k) for k in range(1, m + 1)]
-        for k, (best, one) in enumerate(zip(phi, chosen, strict=True), start=1):
-            slack = 1e-10 * max(1.0, best)
-            psi = one.value + one.gap
-            assert one.gap >= 0
-            assert one.value == pytest.approx(_value(f, one.support), rel=1e-9, abs=1e-9)
-            # psi(k - K + 1) <= phi(k) <= psi(k)
-            assert best <= psi + slack
-            if k >= classes:
-                earlier = chosen[k - classes]
-                assert earlier.value + earlier.gap <= best + slack
-            tried += 1
-            optimal += one.value >= best - slack
-            certified += one.gap == 0
-    record_property("optimal", optimal / tried)
-    record_property("certified", certified)
-    assert tried > 4 * problems
-    assert optimal >= 0.97 * tried
-
-
-@pytest.mark.parametrize("classes", [2, 3, 6])
-def test_the_dual_is_solved(classes: int, backend: Any) -> None:
-    rng = np.random.default_rng(classes)
-    for k in (1, 3, 11, 39):
-        f = rng.poisson(5.0, (classes, 40)) + 0.5
-        dual = solve_dual(backend.array(f), k, [1 / classes] * classes)
-        assert sum(dual.p) == pytest.approx(1, rel=1e-14)
-
-        def largest(p: np.ndarray, f: np.ndarray = f, k: int = k) -> float:
-            h = (f * np.log(f / (f.sum(axis=0) * p[:, None]))).sum(axis=0)
-            return float(np.sort(h)[-k:].sum())
-
-        p = np.array(dual.p)
-        assert dual.value == pytest.approx(largest(p), rel=1e-12)
-        # Nowhere near is it less, in any direction.
-        for size in (1e-3, 1e-5):
-            for _ in range(50):
-                q = p * np.exp(size * rng.normal(size=classes))
-                assert largest(q / q.sum()) >= dual.value * (1 - 1e-12)
-
-
-def test_never_below_the_published_reconstruction() -> None:
-    # The k largest h_i at the dual solution: that is what the paper's algorithm returns.
-    rng = np.random.default_rng(5)
-    better = 0
-    for _ in range(200):
-        total = rng.poisson(3.0, (2, 30)).astype(float)
-        k = int(rng.integers(1, 30))
-        chosen = _centers(total).select(k)
-        h = divergence(total + 1, list(chosen.p))
-        published = _value(total + 1, np.argsort(-h, kind="stable")[:k])
-        assert chosen.value >= published - 1e-12 * max(1.0, published)
-        better += chosen.value > published + 1e-9
-    assert better > 20  # and so the swaps are not for nothing
-
-
-def test_relative_entropy_keeps_its_digits() -> None:
-    z = np.array([0.0, 1e-300, 1e-12, -1e-9, 5e-5, 1e-4, -1e-4, 0.3, -1.0, 1e6])
-    x = z.astype(np.longdouble)
-    with np.errstate(all="ignore"):
-        plain = np.where(x > -1, (1 + x) * np.log1p(x), 0) - x
-    expected = np.where(np.abs(x) < 1e-3, x * x / 2 - x**3 / 6 + x**4 / 12 - x**5 / 20, plain)
-    np.testing.assert_allclose(phi(z), expected.astype(float), rtol=1e-14)
-    assert phi(np.array([0.0]))[0] == 0
-
-
-# --- scikit-learn at k="all" -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -245,9 +132,6 @@ def test_scores_are_the_log_likelihood_on_the_support(backend: Any) -> None:
 
 def _class_sums(y: np.ndarray) -> np.ndarray:
     return np.stack([COUNTS[y == c].sum(axis=0) for c in range(y.max() + 1)]).astype(float)
-
-
-# --- every k, batches, places, threads ---------------------------------------------------------
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -335,49 +219,6 @@ def test_of_features_that_are_alike_the_first_are_taken(backend: Any) -> None:
     assert kinds[0] == [0, 2, 4, 6][: len(kinds[0])] and kinds[1] == [1, 3, 5, 7][: len(kinds[1])]
 
 
-@pytest.mark.parametrize("classes", [2, 4])
-@pytest.mark.parametrize("k", [1, 10, 40, 400])
-def test_screening_changes_nothing(
-    k: int, classes: int, backend: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rng = np.random.default_rng(k)
-    rates = np.exp(rng.normal(0, 2, 3000)) * np.exp(rng.normal(0, 0.3, (classes, 3000)))
-    total = backend.array(rng.poisson(rates).astype(float))
-    where = multinomial_nb(total[:, :2], range(classes)).backend
-    whole = quietly(_solved(total, 1.0, where).select, k)
-    looks = []
-    above = screening.Screen.above
-    monkeypatch.setattr(screening, "_ALL_BELOW", 1)
-    monkeypatch.setattr(screening, "_THRESHOLD_SAMPLE", 100)
-    monkeypatch.setattr(grid, "CPU_CHUNK", 256)
-    monkeypatch.setattr(grid, "CUDA_CHUNK", 256)
-
-    def counted(self: Any, *arguments: Any) -> Any:
-        found = above(self, *arguments)
-        looks.append(int(found[0].shape[0]))
-        return found
-
-    monkeypatch.setattr(screening.Screen, "above", counted)
-    screened = quietly(_solved(total, 1.0, where).select, k)
-    assert max(looks) < 1500
-    assert screened.p == pytest.approx(whole.p, rel=1e-9)
-    assert screened.value + screened.gap == pytest.approx(whole.value + whole.gap, rel=1e-12)
-    assert screened.value == pytest.approx(whole.value, rel=1e-12)
-    if k > 1:
-        assert _host(screened.support, backend).tolist() == _host(whole.support, backend).tolist()
-
-
-def test_the_bounds_of_the_screen_are_bounds() -> None:
-    rng = np.random.default_rng(0)
-    total = rng.poisson(np.exp(rng.normal(0, 2, 500)), (3, 500)).astype(float)
-    p = [0.6, 0.3, 0.1]
-    h = divergence(total + 0.1, p)
-    for threshold in np.quantile(h, [0.1, 0.5, 0.9, 0.99]):
-        columns, found = screening.Screen(total, 0.1, Context.of(HOST)).above(p, threshold)
-        np.testing.assert_array_equal(columns, np.flatnonzero(h >= threshold))
-        np.testing.assert_array_equal(found, h[columns])
-
-
 def test_bits_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grid, "CPU_CHUNK", 2**9)
     monkeypatch.setattr(screening, "_ALL_BELOW", 1)
@@ -404,9 +245,6 @@ def test_moves_to_the_host(backend: Any) -> None:
         )
     assert moved.gap_ == model.gap_
     assert moved.with_k(4).support_.tolist() == model.with_k(4).support_.tolist()
-
-
-# --- what is refused ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

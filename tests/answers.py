@@ -40,9 +40,9 @@ def to_host(x: Any, backend: Any) -> np.ndarray:
 
 
 def assert_same_answers(model: Any, X: Any, plain: np.ndarray, y: Any, backend: Any) -> Any:
-    """Fit on X and on the same values as plain float64, and compare all that comes out."""
+    """Fit on X and on plain float64, and compare attributes, decisions and predictions."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that k exceeds the features with positive gain
+        warnings.simplefilter("ignore")  # k may exceed the number of positive gains
         expected = clone(model).fit(plain, y)
         found = clone(model).fit(X, y)
     close = {"rtol": 1e-11, "atol": 1e-11}
@@ -54,7 +54,7 @@ def assert_same_answers(model: Any, X: Any, plain: np.ndarray, y: Any, backend: 
     decision = expected.decision_function(plain)
     np.testing.assert_allclose(to_host(found.decision_function(X), backend), decision, **close)
     both = np.sort(decision if decision.ndim == 2 else np.stack([decision, 0 * decision], 1), 1)
-    rows = both[:, -1] - both[:, -2] > 1e-9  # an exact tie may fall either way, by rounding
+    rows = both[:, -1] - both[:, -2] > 1e-9  # rounding may break an exact tie
     assert rows.mean() > 0.3
     predicted = to_host(found.predict(X), backend)
     np.testing.assert_array_equal(predicted[rows], expected.predict(plain)[rows])
@@ -72,7 +72,7 @@ each_model = pytest.mark.parametrize("model", MODELS, ids=_name)
 
 
 def messy(plain: np.ndarray, layout: str, backend: Any, index: str = "int32") -> Any:
-    """The same values unsorted, in part stored twice over, with some of the zeros stored."""
+    """The same values with unsorted indices, duplicates and stored zeros."""
     rng = np.random.default_rng(0)
     lines = plain if layout == "csr" else plain.T
     data, indices, indptr = [], [], [0]

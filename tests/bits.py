@@ -1,4 +1,4 @@
-"""What statistics hold, to the last bit, for tests that nothing of it changes."""
+"""The bits of statistics, for tests that they do not change."""
 
 from __future__ import annotations
 

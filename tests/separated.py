@@ -8,7 +8,7 @@ import numpy as np
 
 
 def separated(n_classes: int, n: int = 30, m: int = 8) -> tuple[np.ndarray, np.ndarray]:
-    """Real numbers, of which the first three features tell the classes apart."""
+    """Real numbers, of which the first three features separate the classes."""
     rng = np.random.default_rng(n_classes)
     y = np.arange(n) % n_classes
     X = rng.normal(size=(n, m))
@@ -17,7 +17,7 @@ def separated(n_classes: int, n: int = 30, m: int = 8) -> tuple[np.ndarray, np.n
 
 
 def assert_identical(found: Any, expected: Any, X: Any, backend: Any) -> None:
-    """Assert that two fitted models are one and the same."""
+    """Assert that two fitted models are equal to the last bit."""
     for name in ("classes_", "support_", "ranking_"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
     assert found.objective_ == expected.objective_

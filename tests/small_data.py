@@ -33,7 +33,7 @@ each_center_model = pytest.mark.parametrize("model", CENTER_MODELS, ids=model_id
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=model_id)
 
 
-# The stand-in for CuPy computes with NumPy, which warns where CUDA is silent.
+# The stand-in for CuPy computes with NumPy, which warns where CUDA does not.
 quiet = pytest.mark.filterwarnings("ignore:.* encountered in:RuntimeWarning")
 
 

@@ -7,7 +7,9 @@ import pytest
 from conftest import cupy
 
 STAND_IN = hasattr(cupy, "_fake")
-on_stand_in = pytest.mark.skipif(not STAND_IN, reason="only the stand-in counts and writes down")
+on_stand_in = pytest.mark.skipif(
+    not STAND_IN, reason="only the stand-in counts waits and records actions"
+)
 
 
 def counts(n: int, m: int, classes: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

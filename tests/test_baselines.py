@@ -49,7 +49,7 @@ def test_thresholded_multinomial_compares_the_plain_model(alpha: float, backend:
 
 
 @each_function
-def test_classes_may_change_places(function: Any, backend: Any) -> None:
+def test_scores_do_not_depend_on_the_order_of_classes(function: Any, backend: Any) -> None:
     X = backend.array(COUNTS)
     one, other = function(X, Y == "spam"), function(X, Y == "ham")
     np.testing.assert_allclose(backend.host(one), backend.host(other), rtol=1e-12, atol=1e-14)

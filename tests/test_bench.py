@@ -1,4 +1,4 @@
-"""The bench runs: what it prints and writes, not how fast anything is."""
+"""The bench runs, prints tables and writes JSON."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ def test_device_bench_times_every_row_without_an_error(
     monkeypatch.syspath_prepend(str(ROOT))
     from bench import gpu, timing
 
-    monkeypatch.setattr(timing, "gc", SimpleNamespace(collect=lambda: None))  # slow in a long run
+    monkeypatch.setattr(
+        timing, "gc", SimpleNamespace(collect=lambda: None)
+    )  # slow in a large process
 
     rng = np.random.default_rng(0)
     X = kind(rng.poisson(0.7, (60, 30)).astype(np.float32))
@@ -70,7 +72,7 @@ def test_device_bench_times_every_row_without_an_error(
     assert ratio in found
 
 
-def test_the_bench_of_a_device_says_where_there_is_none() -> None:
+def test_device_bench_without_a_device_exits_with_the_reason() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "bench", "gpu", "genes"],
         capture_output=True,
@@ -95,7 +97,7 @@ def test_duality_prints_bounds_that_hold(tmp_path: Path) -> None:
         assert np.all(reached[1:] >= sharp[1:] - 1e-12)
         assert upper[-1] == reached[-1] == 1
         gaps = upper - reached
-        assert gaps[len(gaps) // 2 :].max() < 0.01 < gaps.max()  # it closes
+        assert gaps[len(gaps) // 2 :].max() < 0.01 < gaps.max()  # The gap closes as k grows.
 
 
 def test_the_shapes_are_as_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +119,9 @@ def test_a_full_covariance_beside_its_peers(
     monkeypatch.syspath_prepend(str(ROOT))
     from bench import mahalanobis, shapes, timing
 
-    monkeypatch.setattr(timing, "gc", SimpleNamespace(collect=lambda: None))  # slow in a long run
+    monkeypatch.setattr(
+        timing, "gc", SimpleNamespace(collect=lambda: None)
+    )  # slow in a large process
 
     small = {
         "dense": lambda: shapes.normal(60, 4),

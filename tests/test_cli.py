@@ -1,4 +1,4 @@
-"""The demo, as a newcomer runs it."""
+"""The command line: demo, version and help."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_demo_prints_both_data_sets() -> None:
     assert done.returncode == 0, done.stderr
     for text in ("Breast cancer", "worst concave points", "200,000 documents x 100,000 words"):
         assert text in done.stdout
-    # All that is to be had with these words, and the model has it with as many as there are.
+    # The accuracy of all informative words, which the model reaches with 500 of them.
     assert "right in 0.838" in done.stdout.replace("\n", " ")
     assert re.search(r"500\s+│ 0\.\d+\s+│ 0\.838\s+│ 500 ", done.stdout)
     assert "Traceback" not in done.stderr

@@ -58,8 +58,8 @@ def test_ledoit_wolf_takes_weights_as_repetitions(backend: Any) -> None:
 
 
 def test_the_transformation_is_the_symmetric_inverse_root() -> None:
-    # Every root whitens, but each turns the features in its own way: with that of Cholesky two
-    # other ones have the largest gains.
+    # Every root whitens, but each rotates the features: with the Cholesky root two other features
+    # have the largest gains.
     X, y = correlated(2, 400, 4, seed=5)
     model = MahalanobisCenterClassifier(k=2).fit(X, y)
     R = residuals(X, y)
@@ -70,11 +70,13 @@ def test_the_transformation_is_the_symmetric_inverse_root() -> None:
     np.testing.assert_allclose(model.scores_, gain, rtol=1e-8)
     best, other = (sorted(np.argsort(-g)[:2].tolist()) for g in (gain, turned))
     assert model.support_.tolist() == best != other
-    assert gain.sum() == pytest.approx(turned.sum())  # with all features no root matters
+    assert gain.sum() == pytest.approx(
+        turned.sum()
+    )  # the sum of all gains does not depend on the root
 
 
 def test_the_covariance_of_steps_of_one_unit_in_the_last_place_is_exact(backend: Any) -> None:
-    # Steps of one unit in the last place, and sums that round by more than these.
+    # The values differ in the last place, and their sums round by more than that.
     steps = np.random.default_rng(0).integers(0, 8, (4000, 2))
     X, y = 1e8 + steps * 2.0**-26, np.arange(4000) % 2
     model = MahalanobisCenterClassifier().fit(backend.array(X), y)
@@ -163,7 +165,7 @@ def test_a_given_covariance_may_live_anywhere_and_is_copied(backend: Any) -> Non
         )
     model = MahalanobisCenterClassifier(covariance=S)
     model.partial_fit(backend.array(X), y, classes=[0, 1])
-    S *= 100  # after the batch, before the model is asked for anything
+    S *= 100  # after the batch, before the model is solved
     np.testing.assert_array_equal(*(attribute(m, "scores_", backend) for m in (model, expected)))
 
 

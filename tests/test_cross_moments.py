@@ -92,7 +92,7 @@ def test_products_of_sparse_rows_are_those_of_dense_rows(
         for name in ("scores_", "covariance_", "means_"):
             a, b = getattr(found, name), getattr(expected, name)
             np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-10, err_msg=name)
-    # Rows are made dense where raw sums would lose a column, and there alone.
+    # Rows are made dense only where raw sums would cancel in a column.
     assert bool(calls) == steep
 
 
@@ -128,7 +128,7 @@ def test_many_classes_share_one_scatter_and_a_stream_does_not(
         with pytest.raises(ValueError, match="first batch to partial_fit as well"):
             together.partial_fit(container, y)
         assert_same_model(together, apart, backend)
-    # A stream does not know the weights to come, and keeps them apart.
+    # A stream keeps a scatter matrix for each class, because later weights are unknown.
     streamed = MahalanobisCenterClassifier(k=3)
     for rows in (slice(0, 50), slice(50, 120)):
         streamed.partial_fit(backend.array(X[rows]), y[rows], range(6), s[rows])
@@ -183,7 +183,7 @@ def test_a_batch_that_fails_leaves_the_model_as_it_was(
     np.testing.assert_array_equal(model.predict(X), expected)
     kept = model.with_k(2)
     model.partial_fit(X[40:], y[40:])
-    assert bits(kept._fitted.statistics) == before  # a copy does not learn along
+    assert bits(kept._fitted.statistics) == before  # the batch does not reach the copy
     assert_same_model(model, clone(model).fit(X, y), BACKENDS["numpy"])
 
 
@@ -197,7 +197,7 @@ def test_a_stream_without_samples_of_a_class_is_not_fitted() -> None:
     assert_same_model(model, MahalanobisCenterClassifier().fit(X, y), BACKENDS["numpy"])
     with pytest.raises(ValueError, match="set it before the first batch"):
         model.set_params(shrinkage="ledoit-wolf").partial_fit(X, y)
-    # The other way round nothing is missing.
+    # A stream with fourth moments can drop the shrinkage that needs them.
     model = MahalanobisCenterClassifier(shrinkage="ledoit-wolf")
     model.partial_fit(X[:30], y[:30], classes=[0, 1])
     model.set_params(shrinkage=None).partial_fit(X[30:], y[30:])
@@ -206,7 +206,7 @@ def test_a_stream_without_samples_of_a_class_is_not_fitted() -> None:
 
 def test_sums_that_overflow_are_an_error_and_change_nothing(backend: Any) -> None:
     X, y = correlated(2)
-    huge = np.where(X > 0, 9e153, -9e153)  # whose squares are numbers still
+    huge = np.where(X > 0, 9e153, -9e153)  # their squares are finite
     model = MahalanobisCenterClassifier(shrinkage=0.1)
     with pytest.raises(ValueError, match="sums of squares of X overflow float64"):
         model.fit(backend.array(huge), y)

@@ -75,7 +75,7 @@ def test_out_of_memory_makes_chunks_smaller(
     predicted = expected.predict(data)
     pool, found = cupy._fake.pool(), clone(model)
     try:
-        # (A chunk of float64, alone, would take 960 kB.)
+        # One chunk of float64 takes 960 kB.
         pool.limit = pool.used + 700_000
         found = fit(found, data, y)
         np.testing.assert_array_equal(found.predict(data), predicted)
@@ -125,7 +125,7 @@ def test_a_budget_above_the_free_memory_gives_the_model_of_the_host(
         found = quietly(model.fit, kind(X), y)
         pool.limit = 0
         np.testing.assert_array_equal(found.support_, expected.support_)
-        # Once there is memory again, all of it is used.
+        # Later calls start with the full chunk again.
         assert _context_of(found, kind(X)).chunk == 2**17
     finally:
         pool.limit = 0
@@ -153,7 +153,7 @@ def test_a_stream_is_solved_in_chunks_that_fit(scale: Any, monkeypatch: pytest.M
             assert support == expected.support_.tolist()
         finally:
             pool.limit = 0
-    # (6.5 MB for "std" if what is solved did not get smaller chunks at each try.)
+    # With the chunks of the first try, "std" needs 6.5 MB.
     assert 0 < solved <= {None: 5e6, "std": 5.5e6}[scale]
 
 

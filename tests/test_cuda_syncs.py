@@ -61,7 +61,7 @@ def test_an_l2_fit_of_cancelling_sums_waits_a_fixed_number_of_times(
         monkeypatch.setattr(grid, "CUDA_CHUNK", chunk)
         seen.append(_syncs(L2CenterClassifier(k=3), there, y))
     one, *many = (count for count, _ in seen)
-    # (Cut into chunks, where the rows begin is fetched, and the first chunk is looked at alone.)
+    # Chunks add two waits: the row pointers are fetched, and the first chunk is inspected.
     assert one + 2 == many[0] == many[1], seen
 
 

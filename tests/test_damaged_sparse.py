@@ -149,7 +149,7 @@ def test_a_damaged_bsr_matrix_is_refused(bad: int) -> None:
 
 @pytest.mark.parametrize("kind", [np.int8, np.int16, np.int32, np.int64, ">i4", ">i8"])
 def test_a_negative_index_is_found_in_every_index_type_and_width(kind: Any) -> None:
-    # Read without its sign, -1 of a narrow type is a column of a wide matrix.
+    # As an unsigned number, -1 of a narrow type is a valid column of a wide matrix.
     for width in (100, 1000, 100_000):
         X = scipy.sparse.csr_matrix((np.ones(4), [0, 1, 2, 3], [0, 1, 2, 3, 4]), shape=(4, width))
         X.indices = np.asarray([0, 1, -1, 3], dtype=kind)

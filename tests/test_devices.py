@@ -1,4 +1,4 @@
-"""Devices: found lazily, named, explained where they cannot be used, and moved to explicitly."""
+"""Devices: lazy probing, names, error messages, and moves between them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _python(code: str, **environment: str) -> str:
 
 
 def test_work_on_host_data_never_imports_cupy() -> None:
-    # With the stand-in on the path, so that an import would succeed.
+    # The stand-in is on the path, so that an import of cupy would succeed.
     code = """
 import sys
 import numpy as np, scipy.sparse
@@ -78,7 +78,7 @@ assert str(model._fitted.backend) == "numpy"
 
 
 @pytest.mark.skipif(fake is None, reason="a real device does not come and go")
-def test_cupy_without_a_device_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cupy_without_a_device_gives_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     from gpucenters.arrays import cuda
 
     monkeypatch.setattr(cupy, "is_available", lambda: False)
@@ -95,7 +95,9 @@ def test_cupy_without_a_device_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.skipif(fake is None, reason="a real CuPy has the version it has")
 @pytest.mark.parametrize("version", ["13.6.0", "14.0.1"])
-def test_an_old_cupy_says_so(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_cupy_is_refused_with_the_version_needed(
+    version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from gpucenters.arrays import cuda
 
     monkeypatch.setattr(cupy, "__version__", version)
@@ -121,13 +123,13 @@ def test_devices_lists_what_is_usable() -> None:
     assert "cuda:0" in str(found[1])
 
 
-def test_a_device_that_is_not_there() -> None:
+def test_a_missing_device_is_refused_with_its_name() -> None:
     with pytest.raises(DeviceUnavailableError, match=r"'cuda:99' does not exist"):
         resolve_backend("cuda:99", X)
 
 
 @pytest.mark.parametrize("name", ["gpu", "CUDA", "cuda:", "cuda:-1", "", 0])
-def test_an_unknown_device(name: Any) -> None:
+def test_fit_refuses_an_unknown_device(name: Any) -> None:
     with pytest.raises(ValueError, match="unknown device"):
         L2CenterClassifier(device=name).fit(X, y)
 
@@ -173,7 +175,7 @@ def test_to_moves_a_fitted_model_and_back(model: Any, backend: Any) -> None:
         codes = codes.get() if hasattr(codes, "get") else codes
         np.testing.assert_array_equal(codes, backend.host(fitted.predict(there)))
     if isinstance(model, L2CenterClassifier):
-        # The moments move along, so that a stream can go on elsewhere.
+        # The statistics move with the model, so that the stream continues on the other device.
         twice = back.partial_fit(X, y)
         np.testing.assert_allclose(twice.centers_, type(model)(k=2).fit(X, y).centers_)
 
@@ -197,7 +199,7 @@ def test_models_of_every_namespace_can_be_pickled(backend: Any) -> None:
 
 
 @pytest.mark.skipif(fake is None, reason="sets the number of devices")
-def test_a_second_device() -> None:
+def test_fits_on_a_second_device_stay_there() -> None:
     fake.set_device_count(2)
     try:
         model = L2CenterClassifier(k=2, device="cuda:1").fit(X, y)
@@ -226,7 +228,7 @@ def test_a_second_device() -> None:
                     )
         assert model.to("cuda:0").scores_.device.id == 0
         for moved in (model.to("cuda"), model.to("auto"), model.to("cpu").to("cuda:1")):
-            assert moved.scores_.device.id == 1  # "cuda" is where it is on CUDA
+            assert moved.scores_.device.id == 1  # "cuda" keeps the device of a model on CUDA
     finally:
         fake.set_device_count(1)
 
@@ -258,7 +260,7 @@ def test_to_refuses_none(kind: Any) -> None:
 def test_both_models_without_cupy_name_the_extra() -> None:
     program = """if True:
         import importlib.util
-        find = importlib.util.find_spec  # as where CuPy is not installed:
+        find = importlib.util.find_spec  # CuPy looks as if it were not installed:
         importlib.util.find_spec = lambda name, *rest: None if name == "cupy" else find(name, *rest)
         from gpucenters import DeviceUnavailableError, L1CenterClassifier, L2CenterClassifier
         X, y = [[0.0], [1.0]], [0, 1]

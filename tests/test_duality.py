@@ -32,7 +32,7 @@ def test_bounds_hold_and_supports_are_optimal_at_every_k(
     for number in range(problems):
         m = int(rng.integers(2, 10))
         total = rng.poisson(rng.choice([0.5, 2, 10, 100]), (classes, m)).astype(float)
-        if number % 3 == 1:  # columns that are alike, as rare words are
+        if number % 3 == 1:  # equal columns, such as rare words
             total = total[:, rng.integers(0, max(1, m // 2), m)]
         elif number % 3 == 2:
             total = rng.exponential(5.0, (classes, m))
@@ -74,7 +74,7 @@ def test_no_point_near_the_dual_solution_is_less(classes: int, backend: Any) -> 
 
         p = np.array(dual.p)
         assert dual.value == pytest.approx(largest(p), rel=1e-12)
-        # Nowhere near is it less, in any direction.
+        # No perturbed point has a smaller value.
         for size in (1e-3, 1e-5):
             for _ in range(50):
                 q = p * np.exp(size * rng.normal(size=classes))
@@ -82,7 +82,7 @@ def test_no_point_near_the_dual_solution_is_less(classes: int, backend: Any) -> 
 
 
 def test_the_support_is_never_below_the_published_reconstruction() -> None:
-    # The k largest h_i at the dual solution: that is what the paper's algorithm returns.
+    # The paper's algorithm returns the k largest h_i at the dual solution.
     rng = np.random.default_rng(5)
     better = 0
     for _ in range(200):
@@ -93,7 +93,7 @@ def test_the_support_is_never_below_the_published_reconstruction() -> None:
         published = _value(total + 1, np.argsort(-h, kind="stable")[:k])
         assert chosen.value >= published - 1e-12 * max(1.0, published)
         better += chosen.value > published + 1e-9
-    assert better > 20  # and so the swaps are not for nothing
+    assert better > 20  # the swaps improve some supports
 
 
 def test_relative_entropy_keeps_its_digits() -> None:

@@ -32,7 +32,7 @@ def _floats(values: Any) -> np.ndarray:
 def _check_solution(centers: Any, truth: exact.Exact, k: int, backend: Any) -> None:
     host = backend.host
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that k exceeds the features with positive gain
+        warnings.simplefilter("ignore")  # k may exceed the number of positive gains
         chosen = select(centers, k)
     assert tuple(host(chosen.support)) == tuple(truth.support)
     close = {"rtol": 1e-12, "atol": 1e-12}
@@ -64,7 +64,7 @@ def _check_model(
     predicted = backend.host(model.predict(X))
     for j, row in enumerate(rows):
         if predicted[j] != predict(truth, row):
-            # Thirds and sevenths are not floats: an exact tie may fall either way, by rounding.
+            # Thirds and sevenths are rounded, so that an exact tie may go to either class.
             scores = np.atleast_1d(_floats(exact_scores[j]))
             pair = [0.0, scores[0]] if len(scores) == 1 else scores
             best = sorted(pair)[-2:]

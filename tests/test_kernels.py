@@ -97,7 +97,7 @@ def test_the_kernel_of_class_sums_equals_its_stand_in_and_numpy(
     value = {"float": np.float32, "double": np.float64}.get(options[1].split("=")[1], np.uint8)
     rng = np.random.default_rng(3)
     n, m, k, slots = 57, 40, 3, 4
-    # Empty rows and columns, at both ends too, and one row much longer than a thread's run.
+    # Empty rows and columns, also at both ends, and one row longer than the run of a thread.
     X = rng.integers(0, 2, (n, m)) * (rng.random((n, 1)) < 0.6) * (rng.random(m) < 0.7)
     X[0] = X[-1] = 0
     X[30] = 1
@@ -128,7 +128,7 @@ def test_the_kernel_of_class_sums_equals_its_stand_in_and_numpy(
                 found.append((total, square, sum_of_squares))
             for a, b in zip(*found, strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-14)
-            # (Not only like each other.)
+            # Both equal NumPy, too.
             w = np.ones(n) if isinstance(weights, int) else weights
             truth = [(w[:, None] * X)[codes == c].sum(axis=0) for c in range(k)]
             np.testing.assert_allclose(found[0][0], truth, rtol=1e-13)

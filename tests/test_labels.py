@@ -106,7 +106,7 @@ def test_labels_at_the_ends_of_their_type_are_learned(names: np.ndarray) -> None
 
 
 def test_many_distinct_labels_give_no_warning() -> None:
-    # (Warnings are errors here.)
+    # A warning is an error in tests.
     Q = np.random.default_rng(0).standard_normal((300, 3))
     for names in (np.arange(30).astype(str), np.arange(30) * 1.0, np.arange(30) * 10**6):
         model = L2CenterClassifier().fit(Q, names[np.arange(300) % 30])
@@ -155,7 +155,7 @@ BAD_LABELS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:invalid value encountered in cast")  # by scikit-learn
+@pytest.mark.filterwarnings("ignore:invalid value encountered in cast")  # raised by scikit-learn
 @pytest.mark.parametrize("labels", list(BAD_LABELS))
 @each_kind
 def test_labels_that_name_no_classes_are_refused(kind: Any, labels: str) -> None:

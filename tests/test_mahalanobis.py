@@ -104,7 +104,7 @@ def test_equals_exhaustive_search_in_the_transformed_space(backend: Any) -> None
             gain = np.asarray([float(g) for g in truth.gain])
             np.testing.assert_allclose(attribute(model, "scores_", backend), gain, atol=1e-8)
             assert model.objective_ == pytest.approx(float(truth.objective), rel=1e-9, abs=1e-9)
-            # (Supports whose gains tie are as good: rounding in the root may choose between them.)
+            # Rounding in the root may choose between supports of equal gains.
             kept = sum(truth.gain[i] for i in model.support_)
             assert kept == pytest.approx(sum(truth.gain[i] for i in truth.support), abs=1e-12)
             decision = backend.host(model.decision_function(container))

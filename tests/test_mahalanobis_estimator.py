@@ -111,7 +111,7 @@ def test_works_in_pipelines_and_searches() -> None:
         expected.append(np.mean(each))
     np.testing.assert_allclose(search.cv_results_["mean_test_score"], expected, rtol=1e-12)
     assert search.best_score_ > 0.95
-    # And as the transformer before another classifier.
+    # The transformer works before another classifier.
     chain = make_pipeline(MahalanobisCenterClassifier(k=3), LogisticRegression()).fit(X, y)
     assert chain[-1].coef_.shape == (3, 3)
     assert chain.score(X, y) > 0.95
@@ -142,7 +142,7 @@ def test_moves_to_a_device_and_back() -> None:
     np.testing.assert_allclose(
         cupy.host(there.transform(cupy.csr(X))), model.transform(X), rtol=1e-9, atol=1e-12
     )
-    # What was moved goes on learning, and the one it came from does not.
+    # A batch for the moved model does not change the original.
     before = bits(model._fitted.statistics)
     back = moved.partial_fit(cupy.array(X), y).to("cpu")
     assert bits(model._fitted.statistics) == before
@@ -158,7 +158,7 @@ def test_the_device_parameter_moves_the_work() -> None:
         model = MahalanobisCenterClassifier(k=3, device="cuda").fit(container, y)
         cupy.check(model.scores_)
         found = model.transform(container)
-        assert isinstance(found, np.ndarray)  # beside the X it was asked for
+        assert isinstance(found, np.ndarray)  # the library of X
         np.testing.assert_allclose(found, expected.transform(X), rtol=1e-9, atol=1e-12)
         np.testing.assert_array_equal(model.predict(container), expected.predict(X))
 
@@ -172,9 +172,9 @@ def test_x_of_another_library_is_refused(method: str) -> None:
             getattr(model, method)(BACKENDS[there].array(X))
 
 
-@pytest.mark.filterwarnings("default")  # some checks warn on purpose
+@pytest.mark.filterwarnings("default")  # some checks cause warnings
 def test_without_shrinkage_checks_of_scikit_learn_fail_on_singular_data_alone() -> None:
-    # (With shrinkage each of scikit-learn's checks passes: see test_sklearn.py.)
+    # With shrinkage all checks pass: see test_sklearn.py.
     passed, failed = 0, set()
     for model, check in estimator_checks_generator(MahalanobisCenterClassifier()):
         if any("namespace" in name or "ns_and" in name for name in check.keywords):

@@ -1,4 +1,4 @@
-"""Sparse multinomial naive Bayes: bounds that hold, and supports that are the best."""
+"""Sparse multinomial naive Bayes: exhaustive search, scikit-learn at k="all", and errors."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_equals_exhaustive_search(alpha: Fraction, backend: Any) -> None:
         quietly(model.fit, container, y, sample_weight=weights)
         support = tuple(model.support_.tolist())
         close = {"rel": 1e-12, "abs": 1e-10}
-        # What is said of the support is true, whether or not it is the best.
+        # The reported bounds hold for the support found, optimal or not.
         assert (
             model.lower_bound_ == -model.objective_ == pytest.approx(truth.every[support], **close)
         )
@@ -63,7 +63,7 @@ def test_equals_exhaustive_search(alpha: Fraction, backend: Any) -> None:
 
 
 def test_counts_of_very_different_sizes_equal_exhaustive_search(backend: Any) -> None:
-    # Beside the largest counts the rest of a support's mass, and alpha, are below rounding.
+    # Alpha and the smaller counts are below the rounding of the largest counts.
     rng, optimal, problems = np.random.default_rng(9), 0, PROBLEMS[backend.name]
     for _ in range(problems):
         X = rng.poisson(1.0, (rng.integers(2, 4), 6)) * 10.0 ** rng.integers(0, 15, 6)
@@ -91,7 +91,7 @@ def test_with_all_features_is_multinomial_nb(
         parameters["class_prior"] = [0.2, 0.8] if classes == 2 else [0.2, 0.5, 0.3]
     for s in (None, weights):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that alpha is too small
+            warnings.simplefilter("ignore")  # the warning that alpha is too small
             theirs = MultinomialNB(**parameters, force_alpha=False).fit(COUNTS, y, sample_weight=s)
         for X in backend.containers(COUNTS, (np.float64, np.float32)):
             ours = SparseMultinomialNB(**parameters).fit(X, y, sample_weight=s)
@@ -109,7 +109,7 @@ def test_scores_are_the_log_likelihood_on_the_support(backend: Any) -> None:
         for X in backend.containers(COUNTS):
             model = SparseMultinomialNB(k=4).fit(X, y)
             log_theta = _host(model.feature_log_prob_, backend)
-            # (What is tied adds the same to each class.)
+            # Tied features add the same to each class.
             expected = COUNTS @ log_theta.T + _host(model.class_log_prior_, backend)
             expected = expected - expected[:, :1]
             found = _host(model.decision_function(X), backend)
@@ -177,7 +177,7 @@ def test_a_batch_that_is_refused_leaves_the_model_as_it_was(kind: Any, wide: boo
         with pytest.raises(ValueError, match=r"feature 1 \(first in row 4\)"):
             model.partial_fit(kind(bad), Y[40:45])
     bad[4, 1] = 1e308
-    bad[1, 1] = 1e308  # of the same class: the sum leaves float64
+    bad[1, 1] = 1e308  # the same class: their sum overflows
     with pytest.raises(ValueError, match="overflow"):
         model.partial_fit(kind(bad), Y[40:45])
     after = model.feature_count_, model.class_count_, model.predict(kind(data * 1.0))
@@ -212,7 +212,7 @@ def test_permuting_features_permutes_the_support(classes: int, backend: Any) -> 
         assert swapped.support_.tolist() == plain.support_.tolist()
 
 
-def test_of_features_that_are_alike_the_first_are_taken(backend: Any) -> None:
+def test_of_equal_features_the_first_are_selected(backend: Any) -> None:
     X = backend.array(np.tile([[5.0, 0.0], [0.0, 3.0], [1.0, 1.0]], (1, 4)))
     model = SparseMultinomialNB(k=5).fit(X, [0, 1, 1])
     kinds = [model.support_[model.support_ % 2 == c].tolist() for c in (0, 1)]
@@ -260,7 +260,7 @@ def test_bad_values_are_named(value: float, word: str, backend: Any) -> None:
     bad[5, 2] = bad[8, 2] = value
     with np.errstate(invalid="ignore"):
         containers = backend.containers(bad, (np.float64, np.float32))
-    # Also where the weight is zero, and where a positive value would make up for it.
+    # A weight of zero hides no bad value, and neither does a larger positive value of the class.
     for X in containers:
         for weights in (None, (np.arange(60) != 5).astype(float)):
             with pytest.raises(ValueError, match=rf"{word}.* feature 2 \(first in row 5\)"):
@@ -277,7 +277,7 @@ def test_integers_below_zero_are_named(on_host: Any) -> None:
         SparseMultinomialNB().fit(scipy.sparse.csr_array(COUNTS.astype(kind)), Y)
 
 
-# (The stand-in for CuPy computes with NumPy, which warns where CUDA is silent.)
+# The stand-in for CuPy computes with NumPy, which warns where CUDA does not.
 @pytest.mark.filterwarnings("ignore:.* encountered in:RuntimeWarning")
 def test_sums_that_overflow_name_the_feature(backend: Any) -> None:
     huge = COUNTS.astype(float)
@@ -298,7 +298,7 @@ def test_values_too_large_for_the_dual_are_refused(backend: Any) -> None:
         assert np.isfinite(model.objective_) and len(model.support_) == 1
 
 
-def test_features_that_tell_nothing_apart_are_warned_of(backend: Any) -> None:
+def test_features_without_positive_gain_give_a_warning(backend: Any) -> None:
     X = np.concatenate([COUNTS[:6, :2], np.ones((6, 3))], axis=1)
     X[:, :2] = [[4, 0], [0, 4]] * 3
     with pytest.warns(UserWarning, match="only 2 have a positive gain"):

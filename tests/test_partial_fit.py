@@ -103,7 +103,7 @@ def test_a_batch_that_fails_leaves_the_model_as_it_was(
         model.partial_fit(**arguments)
     for found, expected in zip(_state(model, X, backend), before, strict=True):
         np.testing.assert_array_equal(found, expected)
-    # Nor does anything of it show later.
+    # The next batch gives the same model as without the failed one.
     for one in (model, untouched):
         one.partial_fit(make(PLAIN[::-1].copy()), Y)
     for found, expected in zip(

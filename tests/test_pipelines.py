@@ -118,7 +118,7 @@ def test_grid_search_over_k_scores_as_single_fits_do(kind: Any) -> None:
     )
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])  # 2: loky's processes
+@pytest.mark.parametrize("n_jobs", [1, 2])  # 2 starts processes
 @pytest.mark.parametrize("kind", KINDS)
 def test_cross_val_score_is_the_score_of_each_fold(kind: Any, n_jobs: int) -> None:
     X, y = load_wine(return_X_y=True)

@@ -82,7 +82,7 @@ def test_probabilities_never_contradict_predictions(
 ) -> None:
     X = size * np.asarray(centers, dtype=float)[:, None]
     model = L2CenterClassifier().fit(backend.array(X), range(len(centers)))
-    # Around each border between two classes: the last bits, and scores from 1e-30 to 1 apart.
+    # Points around each border between two classes, from one bit to half a unit away.
     rows = []
     for border in (X[1:, 0] + X[:-1, 0]) / 2:
         steps = np.concatenate([size * np.logspace(-40, -0.5, 80), [5e-324, 2.5e-18, 0.0]])

@@ -29,7 +29,7 @@ from gpucenters import (
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_fit_in_a_forked_process_gives_the_bits_of_the_parent(kind: Any) -> None:
     X, y = load_digits(return_X_y=True)
-    here = kind(k=20, scale="std").fit(X, y)  # so that thread pools exist before the fork
+    here = kind(k=20, scale="std").fit(X, y)  # thread pools exist before the fork
     context = multiprocessing.get_context("fork")
     with ProcessPoolExecutor(1, mp_context=context) as pool:
         there = pool.submit(kind(k=20, scale="std").fit, X, y).result(timeout=60)
@@ -50,7 +50,7 @@ def test_fits_under_loky_give_the_bits_of_one_process(kind: Any) -> None:
 def test_many_threads_predict_what_one_predicts(kind: Any) -> None:
     X, y = load_digits(return_X_y=True)
     model = kind(k=20, scale="std")
-    if kind is L2CenterClassifier:  # whose solution is then formed by whoever asks first
+    if kind is L2CenterClassifier:  # the first thread that reads the solution forms it
         model.partial_fit(X, y, classes=range(10))
     else:
         model.fit(X, y)

@@ -41,7 +41,7 @@ def test_the_scaled_gain_of_a_constant_column_is_below_rounding(
         X = storing(on_host, X, np.ones((n, 1)))
     centers = l2_centers(X, y, scale=scale)
     assert centers.scale.tolist() == [1.0]
-    rounding = n * 2.0**-52 * 0.1  # of a mean; second moments are made of its square
+    rounding = n * 2.0**-52 * 0.1  # of a mean; a second moment is of the order of its square
     assert 0 <= centers.gain[0] < rounding**2
     assert 0 <= centers.loss < rounding**2
 

@@ -1,4 +1,4 @@
-"""Which k features: what k means, and how ties are settled."""
+"""Selection: the meaning of k, the ranking of gains, and the order of ties."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ MODELS = [L2CenterClassifier, L1CenterClassifier]
 
 
 @pytest.mark.parametrize("one", [1, np.int64(1), np.uint8(1)])
-def test_a_whole_number_is_a_number_of_features(one: Any) -> None:
+def test_a_whole_k_is_a_number_of_features(one: Any) -> None:
     assert resolve_k(one, 100) == 1
     assert resolve_k(one * 7, 100) == 7
 
 
 @pytest.mark.parametrize("one", [1.0, np.float64(1.0), np.float32(1.0)])
-def test_one_point_zero_is_all_features(one: Any) -> None:
+def test_k_of_one_point_zero_is_all_features(one: Any) -> None:
     assert resolve_k(one, 100) == 100
 
 
-def test_all_is_all_features() -> None:
+def test_k_all_is_all_features() -> None:
     assert resolve_k("all", 37) == 37
 
 
 @pytest.mark.parametrize("m", [1, 3, 100])
-def test_the_smallest_fraction_is_one_feature(m: int) -> None:
+def test_the_smallest_fraction_selects_one_feature(m: int) -> None:
     assert resolve_k(5e-324, m) == 1
     assert resolve_k(1e-9, m) == 1
 
 
-def test_029_of_100_is_29() -> None:
+def test_a_fraction_of_029_of_100_features_is_29() -> None:
     assert 0.29 * 100 < 29  # in floats
     assert resolve_k(0.29, 100) == 29
 
@@ -61,7 +61,7 @@ def test_each_percentage_is_rounded_down_as_in_exact_arithmetic() -> None:
         ]
 
 
-def test_j_out_of_m_is_j() -> None:
+def test_a_fraction_of_j_over_m_is_j_features() -> None:
     for m in range(1, 200):
         assert [resolve_k(j / m, m) for j in range(1, m + 1)] == list(range(1, m + 1))
 
@@ -91,14 +91,14 @@ WRONG = [
 
 
 @pytest.mark.parametrize("k", WRONG, ids=repr)
-def test_anything_else_is_an_error_that_shows_it(k: Any) -> None:
+def test_resolve_k_refuses_an_invalid_k(k: Any) -> None:
     with pytest.raises(ValueError, match="is not valid"):
         resolve_k(k, 100)
 
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("k", WRONG, ids=repr)
-def test_models_refuse_a_wrong_k(model: Any, k: Any, on_host: Any) -> None:
+def test_fit_and_with_k_refuse_an_invalid_k(model: Any, k: Any, on_host: Any) -> None:
     X = on_host.array([[0.0, 1.0], [1.0, 0.0]])
     with pytest.raises(ValueError, match="is not valid"):
         model(k=k).fit(X, [0, 1])
@@ -106,7 +106,7 @@ def test_models_refuse_a_wrong_k(model: Any, k: Any, on_host: Any) -> None:
         model().fit(X, [0, 1]).with_k(k)
 
 
-def test_more_than_there_are_warns_and_means_all(backend: Any) -> None:
+def test_a_k_above_n_features_warns_and_selects_all(backend: Any) -> None:
     with pytest.warns(UserWarning, match="k=4 is greater than n_features=3"):
         assert resolve_k(4, 3) == 3
     with pytest.warns(UserWarning, match="k=4 is greater than n_features=3"):
@@ -115,7 +115,7 @@ def test_more_than_there_are_warns_and_means_all(backend: Any) -> None:
 
 
 @pytest.mark.parametrize("k", [3, 4, 0.75])
-def test_more_than_the_positive_gains_warns_with_their_number(k: Any, backend: Any) -> None:
+def test_a_k_above_the_positive_gains_warns_with_their_number(k: Any, backend: Any) -> None:
     gain = backend.array([0.0, 2.0, 0.0, 1.0])
     with pytest.warns(UserWarning, match="only 2 have a positive gain"):
         chosen = select(gain, k)
@@ -127,10 +127,10 @@ def test_one_feature_of_none_with_positive_gain_warns(backend: Any) -> None:
         select(backend.array([0.0, 0.0]), 1)
 
 
-def test_all_or_few_enough_do_not_warn(backend: Any) -> None:
+def test_a_k_up_to_the_positive_gains_does_not_warn(backend: Any) -> None:
     gain = backend.array([0.0, 2.0, 0.0, 1.0])
     for k in ("all", 1, 2, 0.5):
-        select(gain, k)  # a warning would be an error
+        select(gain, k)  # a warning is an error in tests
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -143,7 +143,7 @@ def test_fit_and_with_k_warn_with_the_number(model: Any, backend: Any) -> None:
         fitted.with_k(2)
 
 
-# Each but the largest stands beside another that is equal to it in 40 bits.
+# Most of these are pairs of gains that are equal in 40 bits.
 GAINS = [0.0, 0.1, float(np.nextafter(0.1, 1)), 1.0, 1.0 + 2**-50, 3.0, 3.0 - 2**-50, 7e300]
 
 
@@ -196,7 +196,7 @@ def test_the_ranking_is_by_descending_gain_and_then_by_index(backend: Any) -> No
 def test_the_k_largest_of_many_are_those_of_a_full_sort(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Long lists are first thinned out by what a sample says, whatever their ties.
+    # A sample of a long list gives a bound, and only the keys above it are sorted.
     monkeypatch.setattr(numpy_cupy, "_SAMPLED_FROM", 256)
     rng = np.random.default_rng(5)
     for _ in range(40):
@@ -221,7 +221,7 @@ def test_select_two_of_four_equal_gains_takes_the_lower_indices(backend: Any) ->
 
 
 def _far_from_rounding(gain: Fraction) -> bool:
-    """Whether a few units in the last place of float64 leave the 40 bits as they are."""
+    """Whether a change of a few units in the last place leaves the 40-bit key."""
     slack = Fraction(1, 2**48)
     return exact.rounded(gain * (1 - slack)) == exact.rounded(gain * (1 + slack))
 

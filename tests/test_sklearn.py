@@ -1,4 +1,4 @@
-"""What scikit-learn asks of a classifier that is a feature selector too."""
+"""scikit-learn's estimator checks, and equality with its classifiers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from gpucenters import (
 EVERY = [*KINDS, SparseBernoulliNB, SparseMultinomialNB]
 
 
-# (Some checks have fewer samples than features: the covariance of those is singular.)
+# Some checks have fewer samples than features, so that the pooled covariance is singular.
 CHECKED = [*(kind() for kind in EVERY), MahalanobisCenterClassifier(shrinkage=0.1)]
 DATA = {"wine": load_wine, "digits": load_digits, "breast cancer": load_breast_cancer}
 
@@ -58,7 +58,7 @@ def _checks() -> list[Any]:
         pairs = [pair for model in CHECKED for pair in estimator_checks_generator(model)]
     pairs = [(m, check) for m, check in pairs if all(map(find_spec, _libraries(check)))]
     skip = pytest.mark.skip(reason=NO_ARRAYS)
-    # (It draws values below zero, whatever the tags say.)
+    # The check draws negative values, which the tags exclude.
     negative = pytest.mark.xfail(raises=ValueError, reason="the check hands in negative values")
 
     def marks(model: Any, check: Any) -> list[Any]:
@@ -79,7 +79,7 @@ def _name(value: Any) -> str:
     return "-".join([value.func.__name__, *map(str, value.keywords.values())])
 
 
-@pytest.mark.filterwarnings("default")  # some checks warn on purpose
+@pytest.mark.filterwarnings("default")  # some checks cause warnings
 @pytest.mark.parametrize(("model", "check"), CHECKS, ids=_name)
 def test_passes_scikit_learn_check(model: Any, check: Any) -> None:
     check(model)
@@ -103,7 +103,7 @@ def test_checks_of_the_array_api_are_not_skipped(kind: Any) -> None:
 def test_l2_with_all_features_is_nearest_centroid(data: str, backend: Any) -> None:
     X, y = DATA[data](return_X_y=True)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that pixels are constant
+        warnings.simplefilter("ignore")  # some pixels are constant
         theirs = NearestCentroid().fit(X, y)
     ours = L2CenterClassifier().fit(backend.array(X), y)
     np.testing.assert_allclose(backend.host(ours.centers_), theirs.centroids_, rtol=1e-12)
@@ -118,7 +118,7 @@ def test_l2_with_all_features_is_nearest_centroid(data: str, backend: Any) -> No
 def test_l1_with_all_features_is_nearest_median(data: str, backend: Any) -> None:
     X, y = DATA[data](return_X_y=True)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that pixels are constant
+        warnings.simplefilter("ignore")  # some pixels are constant
         theirs = NearestCentroid(metric="manhattan").fit(X, y)
     ours = L1CenterClassifier().fit(backend.array(X), y)
     np.testing.assert_array_equal(backend.host(ours.centers_), theirs.centroids_)
@@ -143,7 +143,7 @@ def test_pooled_scale_and_priors_are_diagonal_discriminant_analysis(
         priors = np.arange(1.0, y.max() + 2)
         priors /= priors.sum()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that pixels are constant
+        warnings.simplefilter("ignore")  # some pixels are constant
         as_list = priors if isinstance(priors, str) else priors.tolist()
         theirs = NearestCentroid(priors=as_list).fit(X, y)
     ours = L2CenterClassifier(scale="pooled", priors=priors).fit(backend.array(X), y)
@@ -155,7 +155,7 @@ def test_pooled_scale_and_priors_are_diagonal_discriminant_analysis(
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-7)
     probabilities = backend.host(ours.predict_proba(backend.array(X)))
     if hasattr(theirs, "predict_proba") and expected.ndim == 1:
-        # (scikit-learn takes the score for the log of a density, and not for twice the log.)
+        # scikit-learn takes the score for the log of a density, not for twice the log.
         np.testing.assert_allclose(
             probabilities[:, 1], scipy.special.expit(expected / 2), rtol=1e-6, atol=1e-12
         )

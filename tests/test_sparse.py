@@ -107,7 +107,7 @@ def test_a_data_frame_with_sparse_columns_gives_the_answers_of_dense_data() -> N
 
 
 def _in_parts(parts: list, dtype: Any) -> scipy.sparse.csr_matrix:
-    """A matrix whose first cell is stored in parts."""
+    """A matrix whose first cell is stored as duplicates."""
     A = scipy.sparse.csr_matrix((6, 2), dtype=dtype)
     A.data = np.asarray([*parts, 1, 1, 1, 1, 1], dtype=dtype)
     n = len(parts)

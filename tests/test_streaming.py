@@ -1,4 +1,4 @@
-"""Batches: in place, all or nothing, and no more costly than what they store."""
+"""Batches are added in place and atomically, and with little memory."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_an_interrupted_batch_leaves_the_model_as_it_was(
 ) -> None:
     model = clone(model)
     data = np.concatenate([X, np.zeros((60, 5000))], axis=1) if wide else X.copy()
-    data[:, 0] += 1e6  # a column that is kept centred
+    data[:, 0] += 1e6  # the moments of this column are kept centred
     model.partial_fit(kind(data[:40]), y[:40], classes=[0, 1])
     expected, predicted = _state(model), model.predict(kind(data))
 
@@ -63,7 +63,7 @@ def test_an_interrupted_batch_leaves_the_model_as_it_was(
 
 
 @pytest.mark.parametrize("model", _models(), ids=str)
-def test_copies_do_not_share_what_batches_add_to(model: Any) -> None:
+def test_copies_of_a_stream_do_not_share_its_sums(model: Any) -> None:
     model = clone(model)
     S = scipy.sparse.csr_array(X)
     model.partial_fit(S[:30], y[:30], classes=[0, 1])
@@ -74,7 +74,7 @@ def test_copies_do_not_share_what_batches_add_to(model: Any) -> None:
     assert _state(copy) == expected == _state(moved)
     copy.partial_fit(S[30:], y[30:])
     assert _state(copy) == _state(model)
-    # And once it has sums of its own, it adds to them in place.
+    # A model with sums of its own adds to them in place.
     total = model._fitted.statistics.total
     model.partial_fit(S[:5], y[:5])
     assert model._fitted.statistics.total is total
@@ -98,7 +98,9 @@ def test_a_small_batch_of_very_wide_data_needs_little_memory(scale: str | None) 
     assert model._fitted.statistics.count == [1000, 1000]
 
 
-def test_memory_that_runs_out_halves_the_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sort_that_runs_out_of_memory_is_repeated_on_half_of_the_columns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from gpucenters import L1CenterClassifier
     from gpucenters.blocks import dense
 

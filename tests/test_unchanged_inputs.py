@@ -32,7 +32,7 @@ def test_the_arrays_of_a_sparse_matrix_are_not_changed(
     plain, y = mixed_data(3)
     X = messy(plain, layout, sparse_backend)
     parts = {name: getattr(X, name) for name in ("data", "indices", "indptr")}
-    if sparse_backend.name == "numpy":  # writable, so that a change would show and not raise
+    if sparse_backend.name == "numpy":  # writable arrays, so that a write does not raise
         for name in parts:
             setattr(X, name, parts[name].copy())
             parts[name] = getattr(X, name)

@@ -25,9 +25,9 @@ def _containers(X: np.ndarray) -> list[Any]:
     for kind in (scipy.sparse.csr_array, scipy.sparse.csc_matrix):
         for dtype in (np.float32, np.int8, ">f4", ">i4", ">f8", "g"):
             matrix = kind(X)
-            matrix.data = matrix.data.astype(dtype)  # (as a constructor would not leave it)
+            matrix.data = matrix.data.astype(dtype)  # the constructor would convert it
             sparse.append(matrix)
-        # The same, with each entry in two parts.
+        # Each entry is stored as two duplicates.
         whole, parts = kind(X), kind(X.shape, dtype=np.float32)
         parts.data = np.repeat(whole.data / 2, 2).astype(">f4")
         parts.indices, parts.indptr = np.repeat(whole.indices, 2), 2 * whole.indptr
@@ -57,9 +57,9 @@ def test_host_data_uploaded_in_chunks_give_the_model_of_the_host(
 
 
 def _check_order(actions: list[Any]) -> None:
-    """Two streams, as a device would see them: what each has waited for when it gets on."""
+    """Check on the recorded actions of two streams what each has waited for at each step."""
     recorded: dict[str, tuple[str, int]] = {}
-    waited: dict[str, int] = {}  # up to which action of the other stream
+    waited: dict[str, int] = {}  # the last action of the other stream waited for
     synchronized: set[str] = set()
     uploads: list[int] = []
     marks: list[str] = []  # the event behind each upload
@@ -77,11 +77,11 @@ def _check_order(actions: list[Any]) -> None:
         elif what == "upload" and stream != "null":
             uploads.append(at)
             if len(uploads) >= 3:
-                # Its slot was worked on between the last upload but one and the last one's...
+                # The work on the slot, which ended before the last upload, is waited for.
                 assert waited[stream] > uploads[-3]
                 busy = [i for i in range(uploads[-3], uploads[-2]) if actions[i].what == "launch"]
                 assert all(i < waited[stream] for i in busy)
-                # ...its page-locked half is free, and the last chunk is not waited for.
+                # The page-locked half is free, and the work on the last chunk is not waited for.
                 assert f"{marks[-2]}@{len(uploads) - 1}" in synchronized
                 late = [i for i in range(uploads[-2], at) if actions[i].what == "launch"]
                 assert not late or waited[stream] < late[-1]
@@ -102,7 +102,7 @@ def test_an_upload_waits_for_its_slot_and_not_for_the_last_chunk(
         L2CenterClassifier(device="cuda").fit(kind(X), y)
     assert seen.pinned_uploads >= 8
     _check_order(cupy._fake.actions)
-    # The labels and a few numbers go up as they are; no chunk of X does.
+    # Only labels and a few numbers are uploaded from pageable memory, and no chunk of X.
     assert seen.uploaded_bytes < 6 * X.nbytes
 
 
@@ -126,14 +126,14 @@ def test_without_page_locked_memory_chunks_are_smaller(monkeypatch: pytest.Monke
     expected = L2CenterClassifier(k=4).fit(X, y)
     found = L2CenterClassifier(k=4, device="cuda").fit(X, y)
     np.testing.assert_array_equal(found.support_, expected.support_)
-    status = 700  # an error of something else shows itself
+    status = 700  # another CUDA error is not caught
     with pytest.raises(cupy.cuda.runtime.CUDARuntimeError, match="cudaErrorOfSomeKind"):
         L2CenterClassifier(k=4, device="cuda").fit(X, y)
 
 
 @on_stand_in
 def test_a_slot_that_does_not_fit_leaves_the_other_slot_as_it_is() -> None:
-    """The next chunk may go into a slot only after the work on it, be there an error before."""
+    """After an error, the next chunk still waits for the work on its slot."""
     upload, null = uploads.Upload(), cupy.cuda.Stream.null
     upload.send(np.zeros(1000))
     upload.send(np.zeros(1000))

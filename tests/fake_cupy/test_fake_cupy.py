@@ -119,7 +119,7 @@ def test_uploads_are_counted_apart():
     assert (seen.uploads, seen.pinned_uploads) == (0, 2)
 
 
-def test_devices():
+def test_devices_are_counted_and_current():
     assert cp.cuda.runtime.getDeviceCount() == 1
     assert cp.cuda.runtime.getDeviceProperties(0)["name"] == b"Fake CUDA device"
     with pytest.raises(cp.cuda.runtime.CUDARuntimeError, match="invalid device ordinal"):
@@ -142,7 +142,7 @@ def test_devices():
         cp.zeros(1)
 
 
-def test_memory_limit():
+def test_memory_beyond_the_limit_raises():
     pool = cp.get_default_memory_pool()
     before = pool.used_bytes()
     x = cp.zeros(1024)
@@ -203,12 +203,12 @@ def test_pickle_goes_through_the_host():
 
 
 @pytest.mark.parametrize("bad", [["a"], [None], np.array(["a"], dtype=object)])
-def test_numbers_alone(bad):
+def test_asarray_refuses_objects_that_are_no_numbers(bad):
     with pytest.raises(ValueError, match="Unsupported dtype"):
         cp.asarray(bad)
 
 
-def test_refusals_of_functions():
+def test_functions_refuse_what_cupy_refuses():
     x = cp.asarray([3.0, 1.0, 2.0])
     i = cp.asarray([0, 0, 1])
     for error, message, call in (
@@ -251,7 +251,7 @@ def test_refusals_of_functions():
             call()
 
 
-def test_what_works_instead():
+def test_at_reduceat_and_lexsort_of_stacked_arrays_work():
     x = cp.asarray([3.0, 1.0, 2.0])
     i = cp.asarray([0, 0, 1])
     cp.add.at(x, i, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -59,23 +60,35 @@ def test_float32_priors_are_accepted_and_unordered_ones_refused(model: Any, name
             clone(model).set_params(**{name: wrong}).fit(COUNTS, THIRDS)
 
 
-@pytest.mark.parametrize(
-    "priors",
-    ["flat", [0.5], [0.5, 0.25, 0.25], [0.5, 0.6], [0, 1], [-0.5, 1.5], [np.nan, 0.5]],
-    ids=repr,
-)
-def test_fit_refuses_invalid_priors(priors: Any) -> None:
-    with pytest.raises(ValueError, match="priors"):
+VALID = "use 'uniform', 'empirical' or K numbers"
+BAD_PRIORS = [
+    ("flat", f"priors='flat' is not valid: {VALID}"),
+    ([0.5], "priors has 1 entries, but there are 2 classes"),
+    ([0.5, 0.25, 0.25], "priors has 3 entries, but there are 2 classes"),
+    ([0.5, 0.6], r"priors must be positive and sum to 1, got \[0.5, 0.6\]"),
+    ([0, 1], r"priors must be positive and sum to 1, got \[0.0, 1.0\]"),
+    ([-0.5, 1.5], r"priors must be positive and sum to 1, got \[-0.5, 1.5\]"),
+    ([np.nan, 0.5], r"priors must be positive and sum to 1, got \[nan, 0.5\]"),
+]
+
+
+@pytest.mark.parametrize(("priors", "message"), BAD_PRIORS, ids=[repr(p) for p, _ in BAD_PRIORS])
+def test_fit_refuses_invalid_priors(priors: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         L2CenterClassifier(priors=priors).fit(PLAIN, Y)
 
 
 @pytest.mark.parametrize("priors", [None, 0.5, ["a", "b"], [[0.5, 0.5]], [[0.5], [0.5]]], ids=repr)
 def test_fit_refuses_priors_that_are_no_numbers(priors: Any) -> None:
-    with pytest.raises((TypeError, ValueError), match="priors"):
+    message = re.escape(f"priors={priors!r} is not valid: {VALID}")
+    with pytest.raises(ValueError, match=message):
         L2CenterClassifier(priors=priors).fit(PLAIN, Y)
 
 
-@pytest.mark.parametrize("priors", ["flat", [0.5], [0.5, 0.6]], ids=repr)
-def test_partial_fit_refuses_invalid_priors_at_the_first_batch(priors: Any) -> None:
-    with pytest.raises(ValueError, match="priors"):
+FIRST_BATCH = [bad for bad in BAD_PRIORS if bad[0] in ("flat", [0.5], [0.5, 0.6])]
+
+
+@pytest.mark.parametrize(("priors", "message"), FIRST_BATCH, ids=[repr(p) for p, _ in FIRST_BATCH])
+def test_partial_fit_refuses_invalid_priors_at_the_first_batch(priors: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         L2CenterClassifier(priors=priors).partial_fit(PLAIN, Y, classes=[0, 1])

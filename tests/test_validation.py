@@ -61,9 +61,9 @@ def test_complex_data_are_refused(kind: Any, backend: Any) -> None:
 @each_kind
 def test_values_that_are_no_numbers_are_refused(kind: Any, dtype: str) -> None:
     X = PLAIN.astype(np.int64).astype(dtype)
-    with pytest.raises((TypeError, ValueError), match=r"real numbers|numeric|dtype"):
+    with pytest.raises(TypeError, match="X must hold real numbers, got an array of"):
         kind().fit(X, Y)
-    with pytest.raises((TypeError, ValueError), match=r"real numbers|numeric|dtype"):
+    with pytest.raises(TypeError, match="X must hold real numbers, got an array of"):
         fit_plain(kind()).predict(X)
 
 
@@ -91,7 +91,7 @@ def test_an_object_that_is_no_number_is_named_by_value_row_and_feature(
 def test_the_named_row_of_an_object_counts_from_the_first_row_of_x(kind: Any) -> None:
     X = np.ones((70_000, 20), dtype=object)
     X[69_999, 0] = "pear"
-    with pytest.raises((TypeError, ValueError), match="row 69999"):
+    with pytest.raises(ValueError, match="X holds 'pear' in feature 0, row 69999"):
         kind().fit(X, np.arange(70_000) % 2)
 
 

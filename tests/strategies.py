@@ -1,4 +1,4 @@
-"""Small problems for hypothesis, and what the tests that draw them share."""
+"""Small problems for hypothesis, and comparisons of their solutions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 
 
 class Problem(NamedTuple):
-    """Whole numbers: values, class codes and, perhaps, weights (each class has some)."""
+    """Whole values, class codes and optional whole weights, positive in sum for each class."""
 
     X: np.ndarray
     y: np.ndarray
@@ -26,7 +26,7 @@ class Problem(NamedTuple):
 
 
 def modest(examples: int) -> settings:
-    """The same examples in every run: a failure is never a matter of luck."""
+    """Settings with the same examples in every run."""
     return settings(
         derandomize=True,
         max_examples=examples,
@@ -39,7 +39,7 @@ def modest(examples: int) -> settings:
 
 @st.composite
 def problems(draw: Any, classes: tuple[int, int] = (2, 4), weighted: bool | None = None) -> Problem:
-    """Few distinct values, so full of ties and zeros."""
+    """Problems of few distinct values, with many ties and zeros."""
     k = draw(st.integers(*classes))
     n, m = draw(st.integers(k, 12)), draw(st.integers(1, 5))
     X = draw(arrays(np.int64, (n, m), elements=st.integers(-4, 4)))
@@ -72,13 +72,13 @@ def solution(centers: Any, backend: Any) -> dict[str, np.ndarray]:
 
 
 def assert_equal(found: dict, expected: dict) -> None:
-    """The same bits, but that zero has no sign."""
+    """Assert equal numbers; zeros of either sign are equal."""
     for name, value in expected.items():
         np.testing.assert_array_equal(found[name], value, err_msg=name)
 
 
 def assert_close(found: dict, expected: dict) -> None:
-    """The same up to rounding."""
+    """Assert equality up to rounding."""
     for name, value in expected.items():
         np.testing.assert_allclose(found[name], value, rtol=1e-12, atol=1e-12, err_msg=name)
 

@@ -6,13 +6,18 @@ import math
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 from sklearn.feature_selection import SelectKBest, SelectPercentile
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
 
-from gpucenters import SparseMultinomialNB, odds_ratio, thresholded_multinomial
+from gpucenters import (
+    SparseMultinomialNB,
+    odds_ratio,
+    thresholded_multinomial,
+)
 
 rng = np.random.default_rng(0)
 COUNTS = rng.poisson(0.8, (60, 12))
@@ -44,7 +49,7 @@ def test_thresholded_multinomial_compares_the_plain_model(alpha: float, backend:
 
 
 @each_function
-def test_classes_may_change_places(function: Any, backend: Any) -> None:
+def test_scores_do_not_depend_on_the_order_of_classes(function: Any, backend: Any) -> None:
     X = backend.array(COUNTS)
     one, other = function(X, Y == "spam"), function(X, Y == "ham")
     np.testing.assert_allclose(backend.host(one), backend.host(other), rtol=1e-12, atol=1e-14)
@@ -92,3 +97,13 @@ def test_bad_labels_and_parameters_are_refused(function: Any) -> None:
         with pytest.raises(ValueError, match="alpha="):
             function(COUNTS, Y, alpha=alpha)
     assert np.all(np.isfinite(function(COUNTS, Y, alpha=1e100)))
+
+
+@each_function
+def test_score_functions_accept_data_frames(function: Any) -> None:
+    frame = pd.DataFrame(COUNTS)
+    expected = function(COUNTS, Y)
+    np.testing.assert_array_equal(function(frame.astype("Int64"), Y), expected)
+    np.testing.assert_array_equal(function(frame.astype(pd.SparseDtype(int, 0)), Y), expected)
+    with pytest.raises(ValueError, match="NaN in feature"):
+        function(frame.astype("Int64").mask(frame == 3), Y)

@@ -1,4 +1,4 @@
-"""The bench runs: what it prints and writes, not how fast anything is."""
+"""The bench runs, prints tables and writes JSON."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ def test_fit_prints_a_table_and_writes_json(tmp_path: Path) -> None:
     printed = _bench("fit", "genes", "--repeat", "1", "--labels", "str", "--json", str(path))
     assert "NearestCentroid(manhattan).fit" in printed
     written = json.loads(path.read_text())
-    assert written["shapes"]["genes"]["l1 fit"]["median"] > 0
+    assert np.isfinite(written["shapes"]["genes"]["l1 fit"]["median"])
     assert written["machine"]["versions"]["numpy"] == np.__version__
 
 
@@ -48,23 +49,30 @@ def test_a_stream_of_batches_is_timed(tmp_path: Path, monkeypatch: pytest.Monkey
     stream.run(argparse.Namespace(device="cpu", repeat=1, json=str(path)))
     widths = json.loads(path.read_text())["widths"]
     assert list(widths) == ["1000", "3000"]
-    assert all(each["ours"]["median"] > 0 for each in widths.values())
+    assert all(np.isfinite(each["ours"]["median"]) for each in widths.values())
 
 
 @pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_matrix])
-def test_the_bench_of_a_device_walks(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_device_bench_times_every_row_without_an_error(
+    kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
-    from bench import gpu
+    from bench import gpu, timing
+
+    monkeypatch.setattr(
+        timing, "gc", SimpleNamespace(collect=lambda: None)
+    )  # slow in a large process
 
     rng = np.random.default_rng(0)
     X = kind(rng.poisson(0.7, (60, 30)).astype(np.float32))
     found = gpu.bench("small", X, argparse.Namespace(repeat=1, cpu=True))
-    assert all(row["median"] > 0 and not row["note"] for row in found["rows"].values())
+    assert all(np.isfinite(row["median"]) for row in found["rows"].values())
+    assert not [row["note"] for row in found["rows"].values() if row["note"]]
     ratio = "l1 fit / bare radix sort" if kind is np.asarray else "class sums / bare add.at"
-    assert found[ratio] > 0
+    assert ratio in found
 
 
-def test_the_bench_of_a_device_says_where_there_is_none() -> None:
+def test_device_bench_without_a_device_exits_with_the_reason() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "bench", "gpu", "genes"],
         capture_output=True,
@@ -89,7 +97,7 @@ def test_duality_prints_bounds_that_hold(tmp_path: Path) -> None:
         assert np.all(reached[1:] >= sharp[1:] - 1e-12)
         assert upper[-1] == reached[-1] == 1
         gaps = upper - reached
-        assert gaps[len(gaps) // 2 :].max() < 0.01 < gaps.max()  # it closes
+        assert gaps[len(gaps) // 2 :].max() < 0.01 < gaps.max()  # The gap closes as k grows.
 
 
 def test_the_shapes_are_as_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +117,11 @@ def test_a_full_covariance_beside_its_peers(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, tmp_path: Path
 ) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
-    from bench import mahalanobis, shapes
+    from bench import mahalanobis, shapes, timing
+
+    monkeypatch.setattr(
+        timing, "gc", SimpleNamespace(collect=lambda: None)
+    )  # slow in a large process
 
     small = {
         "dense": lambda: shapes.normal(60, 4),
@@ -120,4 +132,4 @@ def test_a_full_covariance_beside_its_peers(
     mahalanobis.run(argparse.Namespace(device="cpu", repeat=1, json=str(path)))
     assert "LinearDiscriminantAnalysis(lsqr)" in capsys.readouterr().out
     found = json.loads(path.read_text())["shapes"]
-    assert all(row["median"] > 0 for rows in found.values() for row in rows.values())
+    assert all(np.isfinite(row["median"]) for rows in found.values() for row in rows.values())

@@ -1,4 +1,4 @@
-"""Sparse Bernoulli naive Bayes: the truth, scikit-learn at k="all", and what it refuses."""
+"""Sparse Bernoulli naive Bayes: exhaustive search, scikit-learn at k="all", and errors."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def test_equals_exhaustive_search(alpha: Fraction, backend: Any) -> None:
 
 
 @pytest.mark.parametrize("alpha", [0.1, 0.3, 1.0, 7.7])
-def test_null_features_have_no_gain_to_the_bit(alpha: float, backend: Any) -> None:
-    # Half of each class, whatever its size; and the same count in classes of the same size.
+def test_features_with_equal_shares_have_a_gain_of_exactly_zero(alpha: float, backend: Any) -> None:
+    # Equal shares in classes of unequal sizes, and equal counts in classes of equal sizes.
     y = np.repeat([0, 1, 2], [40, 14, 40])
     half = np.concatenate([np.arange(n) % 2 for n in (40, 14, 40)])
     same = np.concatenate([np.arange(n) < 13 for n in (40, 40)])
@@ -64,7 +64,7 @@ def test_null_features_have_no_gain_to_the_bit(alpha: float, backend: Any) -> No
 
 
 def test_gains_near_zero_keep_their_digits(backend: Any) -> None:
-    # One document of a million: the difference of two likelihoods would have no digit left.
+    # The classes differ in one document of a million: a difference of two likelihoods cancels.
     n = 1_000_000
     y = np.array([0, 0, 1, 1])
     weights = np.array([n / 2, n / 2, n / 2 + 1, n / 2 - 1])
@@ -96,7 +96,7 @@ def test_with_all_features_is_bernoulli_nb(
         parameters["class_prior"] = [0.2, 0.8] if classes == 2 else [0.2, 0.5, 0.3]
     for s in (None, weights):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that alpha is too small
+            warnings.simplefilter("ignore")  # the warning that alpha is too small
             theirs = BernoulliNB(**parameters, force_alpha=False).fit(COUNTS, y, sample_weight=s)
         for X in backend.containers(COUNTS, (np.float64, np.float32)):
             ours = SparseBernoulliNB(**parameters).fit(X, y, sample_weight=s)
@@ -106,7 +106,7 @@ def test_with_all_features_is_bernoulli_nb(
             np.testing.assert_allclose(
                 _host(ours.feature_log_prob_, backend), theirs.feature_log_prob_, rtol=1e-9
             )
-            if parameters.get("alpha") != 0.0:  # (theirs has log(1 - 1) there)
+            if parameters.get("alpha") != 0.0:  # scikit-learn computes log(1 - 1)
                 np.testing.assert_allclose(
                     _host(ours.predict_proba(X), backend), theirs.predict_proba(COUNTS), atol=1e-10
                 )
@@ -138,8 +138,8 @@ def test_scores_are_the_log_likelihood_on_the_support(backend: Any) -> None:
 # --- zeros and ones ----------------------------------------------------------------------------
 
 
-def test_a_threshold_meets_the_sum_of_duplicates(sparse_backend: Any) -> None:
-    # 1 + 1 is above 1.5, though no part of it is.
+def test_binarize_compares_the_sum_of_duplicates(sparse_backend: Any) -> None:
+    # The threshold 1.5 lies between each duplicate, 1, and their sum, 2.
     kind = sparse_backend.sparse.csr_matrix
     host = scipy.sparse.csr_matrix(np.array([[2.0, 0], [0, 1], [1, 0], [0, 0]]))
     xp = np if sparse_backend.name == "numpy" else sparse_backend.xp
@@ -153,10 +153,10 @@ def test_a_threshold_meets_the_sum_of_duplicates(sparse_backend: Any) -> None:
     np.testing.assert_allclose(
         sparse_backend.host(model.predict_proba(X)), expected.predict_proba(host), rtol=1e-12
     )
-    assert X.nnz == 4  # the caller's matrix still has its duplicates
+    assert X.nnz == 4  # the fit leaves the duplicates in place
 
 
-def test_a_negative_threshold_is_for_dense_data(backend: Any) -> None:
+def test_a_negative_threshold_is_refused_for_sparse_data(backend: Any) -> None:
     X = COUNTS - 1.0
     model = SparseBernoulliNB(binarize=-0.5).fit(backend.array(X), Y)
     expected = BernoulliNB(binarize=None).fit(X > -0.5, Y)
@@ -203,7 +203,7 @@ def test_values_that_are_not_finite_are_named(value: float, binarize: Any, backe
             model.predict_proba(X)
 
 
-def test_data_are_binarized_block_by_block() -> None:
+def test_fit_and_predict_make_no_binarized_copy_of_x() -> None:
     X = np.ones((4000, 2000), dtype=np.float32)
     S = scipy.sparse.csr_array(X)
     y = np.arange(4000) % 2

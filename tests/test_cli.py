@@ -1,4 +1,4 @@
-"""The demo, as a newcomer runs it."""
+"""The command line: demo, version and help."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import subprocess
 import sys
 
 import pytest
+
+import gpucenters
 
 
 def _run(*arguments: str) -> subprocess.CompletedProcess:
@@ -23,7 +25,7 @@ def test_demo_prints_both_data_sets() -> None:
     assert done.returncode == 0, done.stderr
     for text in ("Breast cancer", "worst concave points", "200,000 documents x 100,000 words"):
         assert text in done.stdout
-    # All that is to be had with these words, and the model has it with as many as there are.
+    # The accuracy of all informative words, which the model reaches with 500 of them.
     assert "right in 0.838" in done.stdout.replace("\n", " ")
     assert re.search(r"500\s+│ 0\.\d+\s+│ 0\.838\s+│ 500 ", done.stdout)
     assert "Traceback" not in done.stderr
@@ -35,8 +37,17 @@ def test_demo_on_an_unknown_device_says_so() -> None:
     assert "unknown device 'abacus'" in done.stdout
 
 
-@pytest.mark.parametrize("arguments", [("--version",), ("--help",)])
-def test_help(arguments: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "printed"),
+    [
+        (("--version",), f"gpucenters {gpucenters.__version__}\n"),
+        (("--help",), "fit and select on real and on large synthetic data"),
+        ((), "fit and select on real and on large synthetic data"),
+        (("demo", "--help"), "cpu, cuda, cuda:N or auto"),
+    ],
+    ids=["version", "help", "no command", "help of the demo"],
+)
+def test_version_and_help_are_printed(arguments: tuple[str, ...], printed: str) -> None:
     done = _run(*arguments)
     assert done.returncode == 0
-    assert "gpucenters" in done.stdout
+    assert printed in done.stdout

@@ -22,8 +22,6 @@ rng = np.random.default_rng(0)
 X = rng.standard_normal((90, 20)).astype(np.float32)
 y = rng.permutation(np.arange(90) % 2)
 X[y == 0, :3] += 2
-
-
 OLD = parse_version(sklearn.__version__) < parse_version("1.8")
 
 
@@ -39,7 +37,9 @@ def _dispatch() -> Any:
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
-def test_cross_validation_and_search(model: Any, labels: Any) -> None:
+def test_cross_validation_and_search_on_the_device_score_as_on_the_host(
+    model: Any, labels: Any
+) -> None:
     if OLD and labels is y:
         pytest.skip("cross-validation takes labels from elsewhere than X from 1.8 on")
     there = cupy.asarray(X)
@@ -51,7 +51,9 @@ def test_cross_validation_and_search(model: Any, labels: Any) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
-def test_scaling_in_front(model: Any, labels: Any) -> None:
+def test_a_scaler_before_the_classifier_on_the_device_scores_as_on_the_host(
+    model: Any, labels: Any
+) -> None:
     found = make_pipeline(MinMaxScaler(), clone(model)).fit(cupy.asarray(X), labels)
     expected = make_pipeline(MinMaxScaler(), clone(model)).fit(X, y)
     assert found[-1].support_.tolist() == expected[-1].support_.tolist()

@@ -1,4 +1,4 @@
-"""Devices: found lazily, named, explained where they cannot be used, and moved to explicitly."""
+"""Devices: lazy probing, names, error messages, and moves between them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import BACKENDS, HERE, cupy
+from small_data import PLAIN, Y, each_kind, fit_plain, prediction_calls
 
 from gpucenters import (
     DeviceUnavailableError,
@@ -20,12 +21,10 @@ from gpucenters import (
     devices,
 )
 from gpucenters.arrays.backend import HOST, backend_of
-from gpucenters.arrays.budget import resolve_budget
 from gpucenters.arrays.devices import resolve_backend
 
 fake = getattr(cupy, "_fake", None)
 MODELS = [L2CenterClassifier(k=2), L1CenterClassifier(k=2), L2CenterClassifier(k=2, scale="std")]
-
 X = np.random.default_rng(0).poisson(1.0, (30, 5)).astype(np.float64)
 y = np.arange(30) % 3
 
@@ -41,7 +40,7 @@ def _python(code: str, **environment: str) -> str:
 
 
 def test_work_on_host_data_never_imports_cupy() -> None:
-    # With the stand-in on the path, so that an import would succeed.
+    # The stand-in is on the path, so that an import of cupy would succeed.
     code = """
 import sys
 import numpy as np, scipy.sparse
@@ -79,7 +78,7 @@ assert str(model._fitted.backend) == "numpy"
 
 
 @pytest.mark.skipif(fake is None, reason="a real device does not come and go")
-def test_cupy_without_a_device_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cupy_without_a_device_gives_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     from gpucenters.arrays import cuda
 
     monkeypatch.setattr(cupy, "is_available", lambda: False)
@@ -96,7 +95,9 @@ def test_cupy_without_a_device_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.skipif(fake is None, reason="a real CuPy has the version it has")
 @pytest.mark.parametrize("version", ["13.6.0", "14.0.1"])
-def test_an_old_cupy_says_so(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_cupy_is_refused_with_the_version_needed(
+    version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from gpucenters.arrays import cuda
 
     monkeypatch.setattr(cupy, "__version__", version)
@@ -122,13 +123,13 @@ def test_devices_lists_what_is_usable() -> None:
     assert "cuda:0" in str(found[1])
 
 
-def test_a_device_that_is_not_there() -> None:
+def test_a_missing_device_is_refused_with_its_name() -> None:
     with pytest.raises(DeviceUnavailableError, match=r"'cuda:99' does not exist"):
         resolve_backend("cuda:99", X)
 
 
 @pytest.mark.parametrize("name", ["gpu", "CUDA", "cuda:", "cuda:-1", "", 0])
-def test_an_unknown_device(name: Any) -> None:
+def test_fit_refuses_an_unknown_device(name: Any) -> None:
     with pytest.raises(ValueError, match="unknown device"):
         L2CenterClassifier(device=name).fit(X, y)
 
@@ -174,7 +175,7 @@ def test_to_moves_a_fitted_model_and_back(model: Any, backend: Any) -> None:
         codes = codes.get() if hasattr(codes, "get") else codes
         np.testing.assert_array_equal(codes, backend.host(fitted.predict(there)))
     if isinstance(model, L2CenterClassifier):
-        # The moments move along, so that a stream can go on elsewhere.
+        # The statistics move with the model, so that the stream continues on the other device.
         twice = back.partial_fit(X, y)
         np.testing.assert_allclose(twice.centers_, type(model)(k=2).fit(X, y).centers_)
 
@@ -198,7 +199,7 @@ def test_models_of_every_namespace_can_be_pickled(backend: Any) -> None:
 
 
 @pytest.mark.skipif(fake is None, reason="sets the number of devices")
-def test_a_second_device() -> None:
+def test_fits_on_a_second_device_stay_there() -> None:
     fake.set_device_count(2)
     try:
         model = L2CenterClassifier(k=2, device="cuda:1").fit(X, y)
@@ -220,27 +221,89 @@ def test_a_second_device() -> None:
                     predicted = found.predict(data)
                     assert predicted.device.id == 1
                     np.testing.assert_array_equal(predicted.get(), kind(k=2).fit(X, y).predict(X))
-                    assert found.transform(data).shape == (len(y), 2)
+                    chosen = found.transform(data)
+                    chosen = chosen.toarray() if hasattr(chosen, "toarray") else chosen
+                    np.testing.assert_allclose(
+                        chosen.get(), kind(k=2).fit(X, y).transform(X), rtol=1e-9, atol=1e-12
+                    )
         assert model.to("cuda:0").scores_.device.id == 0
         for moved in (model.to("cuda"), model.to("auto"), model.to("cpu").to("cuda:1")):
-            assert moved.scores_.device.id == 1  # "cuda" is where it is on CUDA
+            assert moved.scores_.device.id == 1  # "cuda" keeps the device of a model on CUDA
     finally:
         fake.set_device_count(1)
 
 
-@pytest.mark.parametrize(
-    ("budget", "expected"), [("2GB", 2 * 10**9), ("1.5 GiB", 3 * 2**29), (100, 100), ("7", 7)]
-)
-def test_budget_sizes(budget: Any, expected: int) -> None:
-    assert resolve_budget(budget, HOST) == expected
+@pytest.mark.parametrize("device", ["gpu", "CPU", "cuda:", "cuda:x", "cuda:-1", "", 0], ids=repr)
+@each_kind
+def test_fit_and_to_refuse_an_unknown_device(kind: Any, device: Any) -> None:
+    for call in (lambda: kind(device=device).fit(PLAIN, Y), lambda: fit_plain(kind()).to(device)):
+        with pytest.raises(ValueError, match=f"unknown device {device!r}.*'cuda:N'"):
+            call()
 
 
-@pytest.mark.parametrize("where", [HOST, backend_of(cupy.zeros(1))], ids=str)
-def test_default_budget_is_a_share_of_what_is_free(where: Any) -> None:
-    assert 2**20 < resolve_budget(None, where) < 2**50
+@each_kind
+def test_fit_and_to_refuse_a_device_that_does_not_exist(kind: Any) -> None:
+    for call in (
+        lambda: kind(device="cuda:99").fit(PLAIN, Y),
+        lambda: fit_plain(kind()).to("cuda:99"),
+    ):
+        with pytest.raises(DeviceUnavailableError, match=r"'cuda:99' does not exist.*CUDA device"):
+            call()
 
 
-@pytest.mark.parametrize("budget", [0, -1, True, 1.5, "much", "0MB", "-2GB", "2 parsecs", ""])
-def test_bad_budgets(budget: Any) -> None:
-    with pytest.raises(ValueError, match="memory_budget"):
-        resolve_budget(budget, HOST)
+@each_kind
+def test_to_refuses_none(kind: Any) -> None:
+    with pytest.raises(ValueError, match="name of a device"):
+        fit_plain(kind()).to(None)
+
+
+def test_both_models_without_cupy_name_the_extra() -> None:
+    program = """if True:
+        import importlib.util
+        find = importlib.util.find_spec  # CuPy looks as if it were not installed:
+        importlib.util.find_spec = lambda name, *rest: None if name == "cupy" else find(name, *rest)
+        from gpucenters import DeviceUnavailableError, L1CenterClassifier, L2CenterClassifier
+        X, y = [[0.0], [1.0]], [0, 1]
+        for kind in (L1CenterClassifier, L2CenterClassifier):
+            assert kind(device="auto").fit(X, y).predict(X).tolist() == y
+            for call in (kind(device="cuda").fit, lambda X, y: kind().fit(X, y).to("cuda:0")):
+                try:
+                    call(X, y)
+                except DeviceUnavailableError as error:
+                    assert isinstance(error, RuntimeError)
+                    print(error)
+        """
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == 4
+    for line in lines:
+        assert "CuPy is not installed" in line
+        assert "gpucenters[cuda12]" in line and "gpucenters[cuda13]" in line
+
+
+@pytest.mark.parametrize("other", list(BACKENDS))
+@each_kind
+def test_every_method_refuses_x_of_another_namespace(kind: Any, other: str, backend: Any) -> None:
+    if other == backend.name:
+        other = "numpy" if backend.name != "numpy" else "cupy"
+    X = BACKENDS[other].array(PLAIN)
+    model = fit_plain(kind(), backend)
+    calls = [*prediction_calls(model, X), model.transform, lambda X: model.score(X, Y)]
+    if kind is L2CenterClassifier:
+        calls.append(lambda X: model.partial_fit(X, Y))
+    for call in calls:
+        with pytest.raises(ValueError, match=r"(?s)must use the same namespace.*to\(device\)"):
+            call(X)
+
+
+@each_kind
+def test_every_method_refuses_sparse_x_of_another_namespace(kind: Any, backend: Any) -> None:
+    other = BACKENDS["numpy" if backend.name == "cupy" else "cupy"]
+    model = fit_plain(kind(), backend)
+    for X in (other.csr(PLAIN), other.csc(PLAIN)):
+        for call in [*prediction_calls(model, X), model.transform]:
+            with pytest.raises(ValueError, match=r"(?s)must use the same namespace.*to\(device\)"):
+                call(X)

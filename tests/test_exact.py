@@ -1,6 +1,5 @@
-"""The oracle itself: worked examples, and checks that share none of its code."""
+"""The exact oracle: worked examples, and checks that share none of its code."""
 
-import time
 from fractions import Fraction
 from itertools import pairwise
 
@@ -72,7 +71,7 @@ def test_a_sample_between_the_centers_goes_to_the_first_class(power):
     assert predict(exact, [1.25, 1]) == 1
 
 
-def test_medians():
+def test_l1_centers_of_even_columns_are_midpoints():
     X = [[0, -1, 2, 0], [0, 3, 4, 5], [1, 0, 0, 0], [0, 0, 6, 7]]
     exact = exact_l1(X + X, [0] * 4 + [1] * 4, 1)
     assert exact.free[0] == exact.free[1] == exact.tied == [0, 0, 3, 2.5]
@@ -122,7 +121,7 @@ def test_against_numpy_with_weights_as_repetitions(power):
 
 
 @BOTH
-def test_nothing_feasible_is_better(power):
+def test_no_feasible_centers_have_a_smaller_loss(power):
     rng = np.random.default_rng(2)
     for X, y, weights, k in problems(100, seed=2):
         exact = solve(power, X, y, k, weights)
@@ -179,7 +178,7 @@ def test_l2_scores_centred_at_the_tied_center():
             assert score == sum(terms)
 
 
-def test_priors():
+def test_priors_shift_decisions_and_predictions():
     same = exact_l2([[1], [1], [1]], [0, 1, 1], 1)
     assert predict_l2(same, [5]) == 0
     assert predict_l2(same, [5], priors=[1 / 3, 2 / 3]) == 1
@@ -193,7 +192,7 @@ def test_priors():
     assert predict_l2(three, [0.75], priors) == 0
 
 
-def test_variance():
+def test_variance_equals_worked_examples():
     X, y = [[0, 7, 1], [2, 7, 1], [4, 7, 3], [6, 7, 3]], [0, 0, 1, 1]
     assert variance(X, y) == [5, 1, 1]
     assert variance(X, y, kind="pooled") == [2, 1, 1]
@@ -226,8 +225,8 @@ def test_input_kinds_are_read_exactly(power):
         solve(power, X, y, 1, [0, 1, 1])
 
 
-def test_random_problems_are_varied_and_quick():
-    start, seen = time.process_time(), set()
+def test_random_problems_are_varied():
+    seen = set()
     for X, y, weights, k in problems(1000, seed=6):
         K = y.max() + 1
         assert all((y == c).any() for c in range(K))
@@ -237,4 +236,3 @@ def test_random_problems_are_varied_and_quick():
             seen |= {("tie", len(set(positive)) < len(positive)), ("partial", k < X.shape[1])}
         seen |= {("classes", K), ("weighted", weights is not None), ("negative", (X < 0).any())}
     assert len(seen) == 12
-    assert time.process_time() - start < 60

@@ -1,4 +1,8 @@
-"""The truth: exhaustive search over supports in exact arithmetic, on small integer problems."""
+"""Solvers and models equal exhaustive search in exact arithmetic on small integer problems.
+
+By default each problem is solved in one container, and the containers take turns. The tests that
+are marked ``full`` solve every problem in every container.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,7 @@ def _floats(values: Any) -> np.ndarray:
 def _check_solution(centers: Any, truth: exact.Exact, k: int, backend: Any) -> None:
     host = backend.host
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that k exceeds the features with positive gain
+        warnings.simplefilter("ignore")  # k may exceed the number of positive gains
         chosen = select(centers, k)
     assert tuple(host(chosen.support)) == tuple(truth.support)
     close = {"rtol": 1e-12, "atol": 1e-12}
@@ -60,37 +64,50 @@ def _check_model(
     predicted = backend.host(model.predict(X))
     for j, row in enumerate(rows):
         if predicted[j] != predict(truth, row):
-            # Thirds and sevenths are not floats: an exact tie may fall either way, by rounding.
+            # Thirds and sevenths are rounded, so that an exact tie may go to either class.
             scores = np.atleast_1d(_floats(exact_scores[j]))
             pair = [0.0, scores[0]] if len(scores) == 1 else scores
             best = sorted(pair)[-2:]
             assert best[1] - best[0] < 1e-9, (row, pair)
 
 
-@pytest.mark.parametrize("name", list(MODELS))
-def test_equals_exhaustive_search(name: str, backend: Any) -> None:
+def _check(name: str, backend: Any, *, full: bool) -> None:
+    """Compare with exhaustive search in one container of each problem, or in all of them."""
     solve, search, decide, predict, kind = MODELS[name]
     rng = np.random.default_rng(20220301)
     for number in range(PROBLEMS[backend.name]):
         problem = exact.random_problem(rng)
         X, y, weights, k = problem
         truth = search(X, y, k, weights)
-        containers = backend.containers(X, DTYPES)
-        for container in containers:
-            s = None if weights is None else np.asarray(weights)
+        s = None if weights is None else np.asarray(weights)
+        for container in _chosen(backend.containers(X, DTYPES), number, full):
             centers = solve(container, np.asarray(y), sample_weight=s)
             _check_solution(centers, truth, k, backend)
-        container = containers[number % len(containers)]
-        names = (kind, decide, predict)
-        _check_model(kind(k=k), container, problem, truth, names, backend)
+            names = (kind, decide, predict)
+            _check_model(kind(k=k), container, problem, truth, names, backend)
 
 
-@pytest.mark.parametrize("scale", ["std", "pooled"])
+def _chosen(containers: list, number: int, full: bool) -> list:
+    return containers if full else [containers[number % len(containers)]]
+
+
 @pytest.mark.parametrize("name", list(MODELS))
-def test_scaled_equals_exhaustive_search(name: str, scale: str, backend: Any) -> None:
+def test_solver_and_model_equal_exhaustive_search(name: str, backend: Any) -> None:
+    _check(name, backend, full=False)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", list(MODELS))
+def test_solver_and_model_equal_exhaustive_search_in_every_container(
+    name: str, backend: Any
+) -> None:
+    _check(name, backend, full=True)
+
+
+def _check_scaled(name: str, scale: str, backend: Any, *, full: bool) -> None:
     solve, search, *_ = MODELS[name]
     rng = np.random.default_rng(7)
-    for _ in range(60):
+    for number in range(60):
         X, y, weights, k = exact.random_problem(rng)
         total = len(y) if weights is None else sum(weights)
         if total <= max(y) + 1:
@@ -101,9 +118,24 @@ def test_scaled_equals_exhaustive_search(name: str, scale: str, backend: Any) ->
         else:
             truth = search(X, y, k, weights, scale=[float(v) ** 0.5 for v in variance])
         s = None if weights is None else np.asarray(weights)
-        for container in backend.containers(X):
+        for container in _chosen(backend.containers(X), number, full):
             centers = solve(container, np.asarray(y), sample_weight=s, scale=scale)
             np.testing.assert_allclose(
                 backend.host(centers.scale) ** 2, _floats(variance), rtol=1e-12
             )
             _check_solution(centers, truth, k, backend)
+
+
+@pytest.mark.parametrize("scale", ["std", "pooled"])
+@pytest.mark.parametrize("name", list(MODELS))
+def test_scaled_solver_equals_exhaustive_search(name: str, scale: str, backend: Any) -> None:
+    _check_scaled(name, scale, backend, full=False)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("scale", ["std", "pooled"])
+@pytest.mark.parametrize("name", list(MODELS))
+def test_scaled_solver_equals_exhaustive_search_in_every_container(
+    name: str, scale: str, backend: Any
+) -> None:
+    _check_scaled(name, scale, backend, full=True)

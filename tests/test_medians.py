@@ -70,7 +70,7 @@ def test_many_unequal_classes_equal_the_exact_oracle(classes: int, backend: Any)
 
 
 @pytest.mark.parametrize("classes", [2, 3, 12])
-def test_weights_in_tenths_tie_as_their_decimals_do(classes: int, backend: Any) -> None:
+def test_weights_in_tenths_equal_the_oracle_of_their_decimals(classes: int, backend: Any) -> None:
     rng = np.random.default_rng(100 + classes)
     for _ in range(2):
         y = _sized(rng, classes)
@@ -94,7 +94,7 @@ def test_small_problems_of_real_weights_equal_the_exact_oracle(
 
 
 @pytest.mark.parametrize(("values", "median"), [([1, 2, 3], 2.5), ([3, 2, 1], 1.5)])
-def test_a_tenth_and_two_tenths_balance_three_tenths(
+def test_weights_of_one_two_and_three_tenths_give_the_midpoint_of_a_tie(
     values: list, median: float, backend: Any
 ) -> None:
     weights = np.asarray([0.1, 0.2, 0.3])
@@ -110,7 +110,7 @@ def test_a_tenth_and_two_tenths_balance_three_tenths(
         assert backend.host(centers.tied).tolist() == [middle, middle - 2]
 
 
-def test_classes_of_awkward_weight_balance_each_other(backend: Any) -> None:
+def test_tied_center_of_classes_of_inexact_weights_is_the_midpoint(backend: Any) -> None:
     X = np.asarray([[0, -7], [0, -7], [10, 5], [10, 5], [0, -7], [10, 5]])
     y, weights = [0, 0, 1, 1, 2, 3], [0.1, 0.2, 0.7, 1 / 3, 1e-3, 123.456]
     for container in backend.containers(X):
@@ -132,7 +132,7 @@ def test_whole_weights_up_to_a_million_equal_the_exact_oracle(classes: int, back
             assert_close(solution(centers, backend), expected)
 
 
-def test_ties_are_seen_where_the_common_multiple_overflows(backend: Any) -> None:
+def test_medians_tie_where_the_common_multiple_of_weights_overflows(backend: Any) -> None:
     w = np.asarray([999_983, 999_979, 999_961, 999_959])
     assert math.lcm(*w.tolist()) > 2**63
     # Two of the four classes lie to the left of zero and two to the right of it.
@@ -149,7 +149,7 @@ def test_ties_are_seen_where_the_common_multiple_overflows(backend: Any) -> None
         assert backend.host(centers.tied).tolist() == [6.0]
 
 
-def test_the_lightest_whole_difference_decides_a_class_median(backend: Any) -> None:
+def test_a_weight_difference_of_one_decides_a_class_median(backend: Any) -> None:
     half = 2**51
     for extra, median in ((0, 2.0), (1, 1.0), (-1, 3.0)):
         weights = np.asarray([half + extra, half, 5, 7])
@@ -159,10 +159,10 @@ def test_the_lightest_whole_difference_decides_a_class_median(backend: Any) -> N
             assert backend.host(centers.free).tolist() == [[median, median - 1], [1.0, 1.0]]
 
 
-def test_the_lightest_whole_difference_decides_a_joint_median(backend: Any) -> None:
+def test_a_weight_difference_of_one_decides_a_joint_median(backend: Any) -> None:
     w = 4 * 10**14
     for extra, tied in ((0, 5.0), (1, 0.0), (-1, 10.0)):
-        # Of class 1 about half lies at 0 and half at 10, of classes 0 and 2 all.
+        # Class 1 has about half of its weight at 0 and half at 10; class 0 is at 0, class 2 at 10.
         X = np.asarray([[0.0], [0.0], [10.0], [10.0]])
         weights = np.asarray([3, w + extra, w - extra, 7])
         for container in backend.containers(X):
@@ -184,7 +184,7 @@ def test_unit_weights_give_the_medians_of_numpy_to_the_bit(dtype: Any, backend: 
 
 
 @pytest.mark.parametrize("weight", [0.1, 1 / 3, 2, 1e-90, 1e90])
-def test_equal_weights_are_as_good_as_none(weight: float, backend: Any) -> None:
+def test_equal_weights_give_the_centers_of_unit_weights(weight: float, backend: Any) -> None:
     rng = np.random.default_rng(4)
     y = _sized(rng, 3)
     X = _values(rng, y) / 7
@@ -200,7 +200,7 @@ ZERO_WEIGHTS = [[1, 0, 1], [0.7, 0, 0.7], [3, 0, 3]]
 
 @pytest.mark.parametrize("weights", ZERO_WEIGHTS)
 @pytest.mark.parametrize("hidden", [-1.0, 0.0, 4.0])
-def test_a_row_without_weight_is_not_the_next_value_of_a_class(
+def test_class_median_ignores_the_value_of_a_row_of_weight_zero(
     weights: list, hidden: float, backend: Any
 ) -> None:
     X, other = np.asarray([[-2.0], [hidden], [10.0]]), np.asarray([[20.0], [20.0]])
@@ -213,7 +213,7 @@ def test_a_row_without_weight_is_not_the_next_value_of_a_class(
 
 @pytest.mark.parametrize("first", [1, 0.7, 3])
 @pytest.mark.parametrize("hidden", [-1.0, 0.0, 4.0])
-def test_a_row_without_weight_is_not_the_next_value_of_all(
+def test_tied_median_ignores_the_value_of_a_row_of_weight_zero(
     first: float, hidden: float, backend: Any
 ) -> None:
     X, y = np.asarray([[-2.0], [hidden], [hidden], [10.0]]), [0, 0, 1, 1]
@@ -225,7 +225,7 @@ def test_a_row_without_weight_is_not_the_next_value_of_all(
 
 @given(problem=problems(), share=st.sampled_from([0.0, 0.5, 1.0]), unit=st.sampled_from([1.0, 0.3]))
 @modest(20)
-def test_stored_zeros_are_zeros(
+def test_stored_zeros_give_the_centers_of_dense_zeros(
     problem: Problem, share: float, unit: float, sparse_backend: Any
 ) -> None:
     X, y, weights = problem
@@ -237,7 +237,9 @@ def test_stored_zeros_are_zeros(
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_full_columns_may_be_stored_as_sparse(weighted: bool, sparse_backend: Any) -> None:
+def test_full_columns_in_sparse_form_equal_the_exact_oracle(
+    weighted: bool, sparse_backend: Any
+) -> None:
     rng = np.random.default_rng(6)
     y = _sized(rng, 4)
     X = rng.integers(1, 9, size=(len(y), 4)) * rng.choice([-1, 1], size=(len(y), 4))
@@ -248,7 +250,9 @@ def test_full_columns_may_be_stored_as_sparse(weighted: bool, sparse_backend: An
         assert_close(solution(centers, sparse_backend), expected)
 
 
-def test_half_of_a_class_at_zero_is_not_more_than_half(sparse_backend: Any) -> None:
+def test_median_of_a_class_with_half_of_its_values_zero_is_the_midpoint(
+    sparse_backend: Any,
+) -> None:
     X = np.asarray([[0, 0, -2], [0, 0, -2], [3, 0, 0], [3, 3, 0], [1, 1, 1]])
     y = [0, 0, 0, 0, 1]
     for container in (sparse_backend.array(X), sparse_backend.csr(X), sparse_backend.csc(X)):
@@ -277,8 +281,8 @@ def test_a_budget_of_one_column_gives_the_same_bits(weights: str, backend: Any) 
 
 
 @pytest.mark.parametrize("values", ["ties", "normal", "outliers", "apart"])
-def test_the_gain_of_long_lists_is_that_of_its_definition(values: str, backend: Any) -> None:
-    # Lists of hundreds of items: only those between the centers are looked at.
+def test_the_gain_of_long_columns_equals_its_definition(values: str, backend: Any) -> None:
+    # In columns of hundreds of values, only those between the centers are summed.
     rng = np.random.default_rng(3)
     y = np.repeat([0, 1, 2], [300, 401, 520])
     X = {

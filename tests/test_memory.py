@@ -1,4 +1,4 @@
-"""Nothing of size n x m is ever made from sparse data."""
+"""Fits and predictions of sparse data allocate no dense array of n x m numbers."""
 
 from __future__ import annotations
 
@@ -48,5 +48,5 @@ def test_fit_and_predict_on_sparse_data_need_little_memory(
     assert _peak(lambda: model.predict(X)) < 100
 
 
-def test_the_measure_would_see_a_dense_matrix() -> None:
+def test_the_measured_peak_includes_a_dense_matrix() -> None:
     assert _peak(lambda: np.zeros((N, 100))) > 100

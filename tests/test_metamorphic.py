@@ -1,4 +1,4 @@
-"""What must hold of any data: the same problem in other clothes has the same solution."""
+"""Metamorphic properties: transformed problems have the transformed solution."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import BACKENDS
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import Problem, assert_close, assert_equal, modest, problems, quietly, solution
@@ -44,7 +45,7 @@ def _enough(problem: Problem, scale: str | None) -> Problem:
 @norms
 @given(problem=problems(), data=st.data(), layout=layouts)
 @modest(8)
-def test_the_order_of_rows_is_of_no_account(
+def test_permuting_rows_leaves_the_solution(
     norm: str, problem: Problem, data: Any, layout: str, backend: Any
 ) -> None:
     X, y, weights = problem
@@ -96,7 +97,7 @@ def test_permuting_classes_permutes_the_centers(
 @norms
 @given(problem=problems(classes=(2, 2)), layout=layouts)
 @modest(5)
-def test_swapping_two_classes_turns_the_decision_round(
+def test_swapping_two_classes_negates_the_decision(
     norm: str, problem: Problem, layout: str, backend: Any
 ) -> None:
     X, y, weights = problem
@@ -115,7 +116,7 @@ def test_swapping_two_classes_turns_the_decision_round(
 @pytest.mark.parametrize("scale", [None, "std"])
 @given(problem=problems(), data=st.data(), layout=layouts)
 @modest(5)
-def test_scaling_a_feature_by_a_power_of_two_scales_its_part_alone(
+def test_scaling_a_feature_by_a_power_of_two_scales_its_centers_and_gain_alone(
     norm: str, scale: str | None, problem: Problem, data: Any, layout: str, backend: Any
 ) -> None:
     X, y, weights = problem
@@ -153,7 +154,7 @@ def test_shifting_all_features_moves_the_centers_and_leaves_the_gains(
     np.testing.assert_allclose(after["free"], before["free"] + shift, **close)
     np.testing.assert_allclose(after["tied"], before["tied"] + shift, **close)
     np.testing.assert_allclose(after["gain"], before["gain"], **close)
-    if norm == "l1" or y.max() == 1:  # the arithmetic is exact, but for the last division
+    if norm == "l1" or y.max() == 1:  # only the last division rounds
         np.testing.assert_allclose(after["gain"], before["gain"], rtol=1e-15)
     np.testing.assert_array_equal(after["gain"] == 0, before["gain"] == 0)
     np.testing.assert_allclose(after["loss"], before["loss"], rtol=1e-9, atol=1e-7)
@@ -163,7 +164,7 @@ def test_shifting_all_features_moves_the_centers_and_leaves_the_gains(
 @scales
 @given(problem=problems(weighted=True), layout=layouts)
 @modest(5)
-def test_a_weight_is_a_number_of_repetitions(
+def test_a_whole_weight_equals_as_many_repetitions(
     norm: str, scale: str | None, problem: Problem, layout: str, backend: Any
 ) -> None:
     X, y, weights = _enough(problem, scale)
@@ -181,7 +182,7 @@ def test_a_weight_is_a_number_of_repetitions(
 @scales
 @given(problem=problems(), layout=layouts)
 @modest(5)
-def test_duplicating_all_samples_is_doubling_all_weights(
+def test_duplicating_all_samples_equals_doubling_all_weights(
     norm: str, scale: str | None, problem: Problem, layout: str, backend: Any
 ) -> None:
     X, y, _ = problem = _enough(problem, scale)
@@ -196,12 +197,12 @@ def test_duplicating_all_samples_is_doubling_all_weights(
 @scales
 @given(problem=problems(weighted=True), layout=layouts)
 @modest(5)
-def test_a_weight_of_zero_leaves_a_sample_out(
+def test_a_weight_of_zero_equals_leaving_the_sample_out(
     norm: str, scale: str | None, problem: Problem, layout: str, backend: Any
 ) -> None:
     X, y, weights = _enough(problem, scale)
     kept = weights > 0
-    X[~kept] += 5  # whatever is there
+    X[~kept] += 5  # any finite value
     found, expected = (
         SOLVERS[norm](_make(backend, layout, X[r]), y[r], sample_weight=weights[r], scale=scale)
         for r in (slice(None), kept)
@@ -249,7 +250,7 @@ def test_any_batches_in_any_order_give_the_bits_of_one_fit(
     assert model.ranking_.tolist() == whole.ranking_.tolist()
     assert model.support_.tolist() == whole.support_.tolist()
     assert model.objective_ == pytest.approx(whole.objective_, rel=1e-12, abs=1e-12)
-    if layout != "array" and backend.sparse is not None:  # raw sums simply add up
+    if layout != "array" and backend.sparse is not None:  # raw sums add exactly
         assert model.objective_ == whole.objective_
 
 
@@ -377,9 +378,16 @@ def test_float32_gives_the_bits_of_the_same_values_in_float64(
     backend.assert_same(model.decision_function(narrow), model.decision_function(wide))
 
 
+CONTAINERS = [
+    (name, layout)
+    for name, backend in BACKENDS.items()
+    for layout in (["array"] if backend.sparse is None else ["array", "csr", "csc"])
+]
+
+
 @norms
 @scales
-@pytest.mark.parametrize("layout", ["array", "csr", "csc"])
+@pytest.mark.parametrize(("backend", "layout"), CONTAINERS, indirect=["backend"])
 def test_the_memory_budget_changes_no_bit(
     norm: str, scale: str | None, layout: str, backend: Any
 ) -> None:

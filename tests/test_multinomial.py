@@ -1,8 +1,7 @@
-"""Sparse multinomial naive Bayes: bounds that hold, and supports that are the best."""
+"""Sparse multinomial naive Bayes: exhaustive search, scikit-learn at k="all", and errors."""
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from fractions import Fraction
 from typing import Any
@@ -18,13 +17,8 @@ from strategies import quietly
 
 from gpucenters import SparseMultinomialNB
 from gpucenters.arrays import grid
-from gpucenters.arrays.backend import HOST
-from gpucenters.arrays.context import Context
 from gpucenters.solvers import multinomial_nb, screening
-from gpucenters.solvers.divergence import divergence, phi
-from gpucenters.solvers.duality import solve_dual
-from gpucenters.solvers.multinomial import MultinomialCenters, solve_multinomial
-from gpucenters.statistics import ClassSums, Recipe
+from gpucenters.solvers.divergence import divergence
 
 PROBLEMS = {"numpy": 150, "array_api_strict": 20, "cupy": 20}
 rng = np.random.default_rng(0)
@@ -34,20 +28,6 @@ Y = np.arange(60) % 3
 
 def _host(x: Any, backend: Any) -> np.ndarray:
     return np.asarray(backend.host(x))
-
-
-def _solved(total: Any, alpha: float, where: Any) -> MultinomialCenters:
-    """Centers of class sums, each class of weight one."""
-    k = total.shape[0]
-    sums = ClassSums(where, Recipe("class sums"), [1.0] * k, [1] * k, total)
-    return solve_multinomial(sums, Context.of(where), alpha)
-
-
-def _centers(total: np.ndarray, alpha: float = 1.0) -> MultinomialCenters:
-    return _solved(total, alpha, HOST)
-
-
-# --- the truth ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("alpha", [Fraction(1), Fraction(1, 3)])
@@ -63,7 +43,7 @@ def test_equals_exhaustive_search(alpha: Fraction, backend: Any) -> None:
         quietly(model.fit, container, y, sample_weight=weights)
         support = tuple(model.support_.tolist())
         close = {"rel": 1e-12, "abs": 1e-10}
-        # What is said of the support is true, whether or not it is the best.
+        # The reported bounds hold for the support found, optimal or not.
         assert (
             model.lower_bound_ == -model.objective_ == pytest.approx(truth.every[support], **close)
         )
@@ -83,7 +63,7 @@ def test_equals_exhaustive_search(alpha: Fraction, backend: Any) -> None:
 
 
 def test_counts_of_very_different_sizes_equal_exhaustive_search(backend: Any) -> None:
-    # Beside the largest counts the rest of a support's mass, and alpha, are below rounding.
+    # Alpha and the smaller counts are below the rounding of the largest counts.
     rng, optimal, problems = np.random.default_rng(9), 0, PROBLEMS[backend.name]
     for _ in range(problems):
         X = rng.poisson(1.0, (rng.integers(2, 4), 6)) * 10.0 ** rng.integers(0, 15, 6)
@@ -94,96 +74,6 @@ def test_counts_of_very_different_sizes_equal_exhaustive_search(backend: Any) ->
         assert model.upper_bound_ >= truth.likelihood - slack
         optimal += truth.every[tuple(model.support_.tolist())] >= truth.likelihood - slack
     assert optimal >= 0.97 * problems
-
-
-def _value(f: np.ndarray, support: Any) -> float:
-    f = f[:, list(support)]
-    mass = f.sum(axis=1)
-    return float((f * np.log(f / (f.sum(axis=0) * (mass / mass.sum())[:, None]))).sum())
-
-
-@pytest.mark.parametrize("classes", [2, 3])
-def test_bounds_and_optimality_in_thousands_of_problems(classes: int, record_property: Any) -> None:
-    rng = np.random.default_rng(classes)
-    optimal = certified = tried = 0
-    for number in range(500):
-        m = int(rng.integers(2, 10))
-        total = rng.poisson(rng.choice([0.5, 2, 10, 100]), (classes, m)).astype(float)
-        if number % 3 == 1:  # columns that are alike, as rare words are
-            total = total[:, rng.integers(0, max(1, m // 2), m)]
-        elif number % 3 == 2:
-            total = rng.exponential(5.0, (classes, m))
-        centers, f = _centers(total), total + 1
-        phi = [
-            max(_value(f, D) for D in itertools.combinations(range(m), k)) for k in range(1, m + 1)
-        ]
-        chosen = [quietly(centers.select, k) for k in range(1, m + 1)]
-        for k, (best, one) in enumerate(zip(phi, chosen, strict=True), start=1):
-            slack = 1e-10 * max(1.0, best)
-            psi = one.value + one.gap
-            assert one.gap >= 0
-            assert one.value == pytest.approx(_value(f, one.support), rel=1e-9, abs=1e-9)
-            # psi(k - K + 1) <= phi(k) <= psi(k)
-            assert best <= psi + slack
-            if k >= classes:
-                earlier = chosen[k - classes]
-                assert earlier.value + earlier.gap <= best + slack
-            tried += 1
-            optimal += one.value >= best - slack
-            certified += one.gap == 0
-    record_property("optimal", optimal / tried)
-    print(f"K={classes}, {tried} problems: {optimal / tried:.2%} optimal, {certified} certified")
-    assert tried > 2000
-    assert optimal >= 0.97 * tried
-
-
-@pytest.mark.parametrize("classes", [2, 3, 6])
-def test_the_dual_is_solved(classes: int, backend: Any) -> None:
-    rng = np.random.default_rng(classes)
-    for k in (1, 3, 11, 39):
-        f = rng.poisson(5.0, (classes, 40)) + 0.5
-        dual = solve_dual(backend.array(f), k, [1 / classes] * classes)
-        assert sum(dual.p) == pytest.approx(1, rel=1e-14)
-
-        def largest(p: np.ndarray, f: np.ndarray = f, k: int = k) -> float:
-            h = (f * np.log(f / (f.sum(axis=0) * p[:, None]))).sum(axis=0)
-            return float(np.sort(h)[-k:].sum())
-
-        p = np.array(dual.p)
-        assert dual.value == pytest.approx(largest(p), rel=1e-12)
-        # Nowhere near is it less, in any direction.
-        for size in (1e-3, 1e-5):
-            for _ in range(50):
-                q = p * np.exp(size * rng.normal(size=classes))
-                assert largest(q / q.sum()) >= dual.value * (1 - 1e-12)
-
-
-def test_never_below_the_published_reconstruction() -> None:
-    # The k largest h_i at the dual solution: that is what the paper's algorithm returns.
-    rng = np.random.default_rng(5)
-    better = 0
-    for _ in range(200):
-        total = rng.poisson(3.0, (2, 30)).astype(float)
-        k = int(rng.integers(1, 30))
-        chosen = _centers(total).select(k)
-        h = divergence(total + 1, list(chosen.p))
-        published = _value(total + 1, np.argsort(-h, kind="stable")[:k])
-        assert chosen.value >= published - 1e-12 * max(1.0, published)
-        better += chosen.value > published + 1e-9
-    assert better > 20  # and so the swaps are not for nothing
-
-
-def test_relative_entropy_keeps_its_digits() -> None:
-    z = np.array([0.0, 1e-300, 1e-12, -1e-9, 5e-5, 1e-4, -1e-4, 0.3, -1.0, 1e6])
-    x = z.astype(np.longdouble)
-    with np.errstate(all="ignore"):
-        plain = np.where(x > -1, (1 + x) * np.log1p(x), 0) - x
-    expected = np.where(np.abs(x) < 1e-3, x * x / 2 - x**3 / 6 + x**4 / 12 - x**5 / 20, plain)
-    np.testing.assert_allclose(phi(z), expected.astype(float), rtol=1e-14)
-    assert phi(np.array([0.0]))[0] == 0
-
-
-# --- scikit-learn at k="all" -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -201,7 +91,7 @@ def test_with_all_features_is_multinomial_nb(
         parameters["class_prior"] = [0.2, 0.8] if classes == 2 else [0.2, 0.5, 0.3]
     for s in (None, weights):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that alpha is too small
+            warnings.simplefilter("ignore")  # the warning that alpha is too small
             theirs = MultinomialNB(**parameters, force_alpha=False).fit(COUNTS, y, sample_weight=s)
         for X in backend.containers(COUNTS, (np.float64, np.float32)):
             ours = SparseMultinomialNB(**parameters).fit(X, y, sample_weight=s)
@@ -219,7 +109,7 @@ def test_scores_are_the_log_likelihood_on_the_support(backend: Any) -> None:
         for X in backend.containers(COUNTS):
             model = SparseMultinomialNB(k=4).fit(X, y)
             log_theta = _host(model.feature_log_prob_, backend)
-            # (What is tied adds the same to each class.)
+            # Tied features add the same to each class.
             expected = COUNTS @ log_theta.T + _host(model.class_log_prior_, backend)
             expected = expected - expected[:, :1]
             found = _host(model.decision_function(X), backend)
@@ -242,9 +132,6 @@ def test_scores_are_the_log_likelihood_on_the_support(backend: Any) -> None:
 
 def _class_sums(y: np.ndarray) -> np.ndarray:
     return np.stack([COUNTS[y == c].sum(axis=0) for c in range(y.max() + 1)]).astype(float)
-
-
-# --- every k, batches, places, threads ---------------------------------------------------------
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -290,7 +177,7 @@ def test_a_batch_that_is_refused_leaves_the_model_as_it_was(kind: Any, wide: boo
         with pytest.raises(ValueError, match=r"feature 1 \(first in row 4\)"):
             model.partial_fit(kind(bad), Y[40:45])
     bad[4, 1] = 1e308
-    bad[1, 1] = 1e308  # of the same class: the sum leaves float64
+    bad[1, 1] = 1e308  # the same class: their sum overflows
     with pytest.raises(ValueError, match="overflow"):
         model.partial_fit(kind(bad), Y[40:45])
     after = model.feature_count_, model.class_count_, model.predict(kind(data * 1.0))
@@ -325,54 +212,11 @@ def test_permuting_features_permutes_the_support(classes: int, backend: Any) -> 
         assert swapped.support_.tolist() == plain.support_.tolist()
 
 
-def test_of_features_that_are_alike_the_first_are_taken(backend: Any) -> None:
+def test_of_equal_features_the_first_are_selected(backend: Any) -> None:
     X = backend.array(np.tile([[5.0, 0.0], [0.0, 3.0], [1.0, 1.0]], (1, 4)))
     model = SparseMultinomialNB(k=5).fit(X, [0, 1, 1])
     kinds = [model.support_[model.support_ % 2 == c].tolist() for c in (0, 1)]
     assert kinds[0] == [0, 2, 4, 6][: len(kinds[0])] and kinds[1] == [1, 3, 5, 7][: len(kinds[1])]
-
-
-@pytest.mark.parametrize("classes", [2, 4])
-@pytest.mark.parametrize("k", [1, 10, 40, 400])
-def test_screening_changes_nothing(
-    k: int, classes: int, backend: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rng = np.random.default_rng(k)
-    rates = np.exp(rng.normal(0, 2, 3000)) * np.exp(rng.normal(0, 0.3, (classes, 3000)))
-    total = backend.array(rng.poisson(rates).astype(float))
-    where = multinomial_nb(total[:, :2], range(classes)).backend
-    whole = quietly(_solved(total, 1.0, where).select, k)
-    looks = []
-    above = screening.Screen.above
-    monkeypatch.setattr(screening, "_ALL_BELOW", 1)
-    monkeypatch.setattr(screening, "_THRESHOLD_SAMPLE", 100)
-    monkeypatch.setattr(grid, "CPU_CHUNK", 256)
-    monkeypatch.setattr(grid, "CUDA_CHUNK", 256)
-
-    def counted(self: Any, *arguments: Any) -> Any:
-        found = above(self, *arguments)
-        looks.append(int(found[0].shape[0]))
-        return found
-
-    monkeypatch.setattr(screening.Screen, "above", counted)
-    screened = quietly(_solved(total, 1.0, where).select, k)
-    assert max(looks) < 1500
-    assert screened.p == pytest.approx(whole.p, rel=1e-9)
-    assert screened.value + screened.gap == pytest.approx(whole.value + whole.gap, rel=1e-12)
-    assert screened.value == pytest.approx(whole.value, rel=1e-12)
-    if k > 1:
-        assert _host(screened.support, backend).tolist() == _host(whole.support, backend).tolist()
-
-
-def test_the_bounds_of_the_screen_are_bounds() -> None:
-    rng = np.random.default_rng(0)
-    total = rng.poisson(np.exp(rng.normal(0, 2, 500)), (3, 500)).astype(float)
-    p = [0.6, 0.3, 0.1]
-    h = divergence(total + 0.1, p)
-    for threshold in np.quantile(h, [0.1, 0.5, 0.9, 0.99]):
-        columns, found = screening.Screen(total, 0.1, Context.of(HOST)).above(p, threshold)
-        np.testing.assert_array_equal(columns, np.flatnonzero(h >= threshold))
-        np.testing.assert_array_equal(found, h[columns])
 
 
 def test_bits_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -403,9 +247,6 @@ def test_moves_to_the_host(backend: Any) -> None:
     assert moved.with_k(4).support_.tolist() == model.with_k(4).support_.tolist()
 
 
-# --- what is refused ---------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("value", "word"),
     [
@@ -419,7 +260,7 @@ def test_bad_values_are_named(value: float, word: str, backend: Any) -> None:
     bad[5, 2] = bad[8, 2] = value
     with np.errstate(invalid="ignore"):
         containers = backend.containers(bad, (np.float64, np.float32))
-    # Also where the weight is zero, and where a positive value would make up for it.
+    # A weight of zero hides no bad value, and neither does a larger positive value of the class.
     for X in containers:
         for weights in (None, (np.arange(60) != 5).astype(float)):
             with pytest.raises(ValueError, match=rf"{word}.* feature 2 \(first in row 5\)"):
@@ -436,7 +277,7 @@ def test_integers_below_zero_are_named(on_host: Any) -> None:
         SparseMultinomialNB().fit(scipy.sparse.csr_array(COUNTS.astype(kind)), Y)
 
 
-# (The stand-in for CuPy computes with NumPy, which warns where CUDA is silent.)
+# The stand-in for CuPy computes with NumPy, which warns where CUDA does not.
 @pytest.mark.filterwarnings("ignore:.* encountered in:RuntimeWarning")
 def test_sums_that_overflow_name_the_feature(backend: Any) -> None:
     huge = COUNTS.astype(float)
@@ -457,7 +298,7 @@ def test_values_too_large_for_the_dual_are_refused(backend: Any) -> None:
         assert np.isfinite(model.objective_) and len(model.support_) == 1
 
 
-def test_features_that_tell_nothing_apart_are_warned_of(backend: Any) -> None:
+def test_features_without_positive_gain_give_a_warning(backend: Any) -> None:
     X = np.concatenate([COUNTS[:6, :2], np.ones((6, 3))], axis=1)
     X[:, :2] = [[4, 0], [0, 4]] * 3
     with pytest.warns(UserWarning, match="only 2 have a positive gain"):

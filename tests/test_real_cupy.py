@@ -1,4 +1,4 @@
-"""The CuPy that is installed, in a process of its own: here the stand-in may be in its place.
+"""The installed CuPy, in a separate process, because the stand-in may replace it in this one.
 
 No GPU is needed: without one its compiler still works, and our errors must say what is missing.
 `make cupy` runs this with CuPy installed; GPUCENTERS_REQUIRE_CUPY makes its absence a failure.
@@ -44,7 +44,7 @@ from gpucenters.arrays import kernels
 for options in kernels.type_options():
     program = nvrtc.createProgram(kernels.source(), "kernels.cu", (), ())
     try:
-        # (CuPy adds the last one to all that it compiles.)
+        # CuPy adds the last option to every compilation.
         nvrtc.compileProgram(program, ("--gpu-architecture={card}", *options, "-ftz=true"))
     except nvrtc.NVRTCError:
         raise SystemExit(nvrtc.getProgramLog(program))

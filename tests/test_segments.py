@@ -1,4 +1,4 @@
-"""Sorting within segments, by each of its ways."""
+"""Sorting within segments, by each of its algorithms."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_each_segment_is_sorted(
     assert sparse_backend.host(found).dtype == dtype
     np.testing.assert_array_equal(sparse_backend.host(found), values[order])
     if weighted:
-        # Equal values may come in any order, their weights with them.
+        # Equal values may come in any order, each with its weight.
         pairs = sorted(zip(segment[order], values[order], weights[order], strict=True))
         got = zip(
             segment[order], sparse_backend.host(found), sparse_backend.host(along), strict=True

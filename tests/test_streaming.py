@@ -1,4 +1,4 @@
-"""Batches: in place, all or nothing, and no more costly than what they store."""
+"""Batches are added in place and atomically, and with little memory."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
+from bits import bits
 from sklearn.base import clone
 
 from gpucenters import L2CenterClassifier
@@ -18,10 +19,8 @@ X = rng.poisson(0.7, (60, 8)).astype(np.float64)
 y = np.arange(60) % 2
 
 
-def _state(model: Any) -> list[bytes]:
-    moments = model._fitted.statistics
-    arrays = [np.asarray(value).tobytes() for _, _, value in moments._arrays()]
-    return [*arrays, repr((moments.class_weight, moments.count)).encode()]
+def _state(model: Any) -> list[Any]:
+    return bits(model._fitted.statistics)
 
 
 def _models() -> list[L2CenterClassifier]:
@@ -36,7 +35,7 @@ def test_an_interrupted_batch_leaves_the_model_as_it_was(
 ) -> None:
     model = clone(model)
     data = np.concatenate([X, np.zeros((60, 5000))], axis=1) if wide else X.copy()
-    data[:, 0] += 1e6  # a column that is kept centred
+    data[:, 0] += 1e6  # the moments of this column are kept centred
     model.partial_fit(kind(data[:40]), y[:40], classes=[0, 1])
     expected, predicted = _state(model), model.predict(kind(data))
 
@@ -45,15 +44,15 @@ def test_an_interrupted_batch_leaves_the_model_as_it_was(
 
     def interrupted(*arguments: Any) -> None:
         add(*arguments)
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt("in the middle")
 
     def part_interrupted(*arguments: Any) -> Any:
         part(*arguments)
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt("in the middle")
 
     monkeypatch.setattr(sparse_sums, "add_class_sums", interrupted)
     monkeypatch.setattr(dense_sums, "_add_columns", part_interrupted)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt, match="in the middle"):
         model.partial_fit(kind(data[40:43]), y[40:43])
     monkeypatch.undo()
     assert _state(model) == expected
@@ -64,7 +63,7 @@ def test_an_interrupted_batch_leaves_the_model_as_it_was(
 
 
 @pytest.mark.parametrize("model", _models(), ids=str)
-def test_copies_do_not_share_what_batches_add_to(model: Any) -> None:
+def test_copies_of_a_stream_do_not_share_its_sums(model: Any) -> None:
     model = clone(model)
     S = scipy.sparse.csr_array(X)
     model.partial_fit(S[:30], y[:30], classes=[0, 1])
@@ -75,7 +74,7 @@ def test_copies_do_not_share_what_batches_add_to(model: Any) -> None:
     assert _state(copy) == expected == _state(moved)
     copy.partial_fit(S[30:], y[30:])
     assert _state(copy) == _state(model)
-    # And once it has sums of its own, it adds to them in place.
+    # A model with sums of its own adds to them in place.
     total = model._fitted.statistics.total
     model.partial_fit(S[:5], y[:5])
     assert model._fitted.statistics.total is total
@@ -99,7 +98,9 @@ def test_a_small_batch_of_very_wide_data_needs_little_memory(scale: str | None) 
     assert model._fitted.statistics.count == [1000, 1000]
 
 
-def test_memory_that_runs_out_halves_the_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sort_that_runs_out_of_memory_is_repeated_on_half_of_the_columns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from gpucenters import L1CenterClassifier
     from gpucenters.blocks import dense
 

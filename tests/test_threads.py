@@ -1,4 +1,4 @@
-"""Threads and budgets decide how fast, never what; and the host's loops do what NumPy's do."""
+"""Results do not depend on threads and budgets, and compiled loops equal the array functions."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import joblib
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn.base import clone
 
 from gpucenters import L1CenterClassifier, L2CenterClassifier
 from gpucenters.arrays import grid, numpy_cupy, sparsetools, threads
-from gpucenters.arrays.backend import HOST
+from gpucenters.arrays.backend import HOST, backend_of
 from gpucenters.arrays.context import Context
 from gpucenters.arrays.threads import run, thread_count
 from gpucenters.blocks import sparse_host, sparse_sums
@@ -35,7 +36,7 @@ MODELS = [
 
 @pytest.fixture
 def many_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small chunks and many lanes, so that small data are cut as large ones are."""
+    """Small chunks and lanes, so that small data are partitioned as large data are."""
     monkeypatch.setattr(grid, "CPU_CHUNK", 2**10)
     monkeypatch.setattr(grid, "PARTITION_ENTRIES", 2**12)
 
@@ -46,26 +47,37 @@ def _everything(model: Any, X: Any, y: np.ndarray, s: Any) -> list[bytes]:
     return [np.asarray(part).tobytes() for part in found]
 
 
+# By default each number of threads and each budget once, under full each pair of them.
+SOME_SCHEDULES = [(1, None), (2, "1MB"), (4, None), (4, 1)]
+ALL_SCHEDULES = list(itertools.product((1, 2, 4), (1, "1MB", None)))
+
+
+@pytest.mark.parametrize(
+    "schedules", [SOME_SCHEDULES, pytest.param(ALL_SCHEDULES, marks=pytest.mark.full)], ids=len
+)
 @pytest.mark.parametrize("weighted", [False, True], ids=["unit", "weighted"])
 @pytest.mark.parametrize("X", [DENSE, SPARSE, SPARSE.tocsc()], ids=["dense", "csr", "csc"])
 @pytest.mark.parametrize("model", MODELS, ids=str)
 def test_bits_do_not_depend_on_threads_or_budget(
-    model: Any, X: Any, weighted: bool, many_lanes: None, monkeypatch: pytest.MonkeyPatch
+    model: Any,
+    X: Any,
+    weighted: bool,
+    schedules: list,
+    many_lanes: None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     y = np.arange(X.shape[0]) % 3
-    s = rng.random(X.shape[0]) if weighted else None
+    s = np.random.default_rng(1).random(X.shape[0]) if weighted else None
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 4)
     found = []
-    for count in (1, 2, 4):
+    for count, budget in schedules:
         monkeypatch.setenv("OMP_NUM_THREADS", str(count))
-        monkeypatch.setattr(joblib, "cpu_count", lambda: 4)
         assert thread_count(HOST) == count
-        for budget in (1, "1MB", None):
-            model.set_params(memory_budget=budget)
-            found.append(_everything(model, X, y, s))
+        found.append(_everything(clone(model).set_params(memory_budget=budget), X, y, s))
     assert all(f == found[0] for f in found)
 
 
-def test_lanes_are_many_where_the_entries_pay_for_them() -> None:
+def test_the_number_of_lanes_grows_with_entries_per_accumulator() -> None:
     entries = 2**26
     assert len(grid.partitions(entries, 1000, HOST)) == 8
     assert len(grid.partitions(entries, 2**26, HOST)) == 2
@@ -80,7 +92,7 @@ def test_lanes_are_many_where_the_entries_pay_for_them() -> None:
 @pytest.mark.parametrize("weighted", [False, True], ids=["unit", "weighted"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int32, bool])
 @pytest.mark.parametrize("model", MODELS, ids=str)
-def test_the_hosts_loops_give_the_bits_of_the_common_lines(
+def test_compiled_loops_give_the_bits_of_the_array_functions(
     model: Any, dtype: Any, weighted: bool, many_lanes: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert sparsetools.AVAILABLE, "SciPy's loops are not as expected: the fast way is off"
@@ -95,7 +107,7 @@ def test_the_hosts_loops_give_the_bits_of_the_common_lines(
     assert not as_block(X, HOST).has_compiled_loops
     common = _everything(model, X, y, s)
     assert fast[:2] == common[:2]
-    # Sums by row first, or straight by class: the same to rounding.
+    # The two ways add in another order, so that these results agree up to rounding.
     for a, b in zip(fast[2:], common[2:], strict=True):
         np.testing.assert_allclose(np.frombuffer(a), np.frombuffer(b), rtol=1e-12, atol=1e-12)
 
@@ -112,10 +124,10 @@ def test_scatter_add_sums_repeated_indices(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("name", ["csc_matvec", "csr_matvec", "csr_matvecs", "csr_scale_rows"])
-def test_a_compiled_loop_that_changed_is_not_used(
+def test_check_refuses_a_compiled_loop_that_changed(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """SciPy may rewrite these private bindings."""
+    """The loops are private bindings of SciPy, which may change."""
     assert sparsetools.check()
     loop = getattr(sparsetools.tools, name)
 
@@ -129,7 +141,7 @@ def test_a_compiled_loop_that_changed_is_not_used(
     assert not sparsetools.check()
 
 
-def test_a_map_inside_a_task_runs_in_the_tasks_thread() -> None:
+def test_a_nested_run_stays_in_the_thread_of_its_task() -> None:
     def outer(i: int) -> set[int]:
         idents = run(lambda _: threading.get_ident(), range(20), HOST, 4)
         return {threading.get_ident(), *idents}
@@ -137,8 +149,8 @@ def test_a_map_inside_a_task_runs_in_the_tasks_thread() -> None:
     assert all(len(idents) == 1 for idents in run(outer, range(8), HOST, 4))
 
 
-def test_keys_wider_than_int32() -> None:
-    # Classes x features beyond 2**31: the place of a sum needs int64.
+def test_class_sums_of_more_than_2_to_the_31_cells_use_int64() -> None:
+    # The position of a sum among classes x features exceeds int32.
     m = 2**30
     X = scipy.sparse.csr_array(
         (np.asarray([1.0, 2, 3]), np.asarray([5, m - 1, m - 1]), np.asarray([0, 1, 2, 3])),
@@ -164,7 +176,7 @@ def test_keys_wider_than_int32() -> None:
     assert seen == [np.int64]
 
 
-def test_run_keeps_the_order_and_lets_errors_out() -> None:
+def test_run_keeps_the_order_and_raises_the_error_of_a_task() -> None:
     assert list(run(lambda i: i * i, range(100), HOST, 4)) == [i * i for i in range(100)]
 
     def fail(i: int) -> int:
@@ -172,11 +184,11 @@ def test_run_keeps_the_order_and_lets_errors_out() -> None:
             raise KeyError(i)
         return i
 
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError, match="3"):
         list(run(fail, range(10), HOST, 2))
 
 
-def test_run_begins_no_more_than_it_has_threads() -> None:
+def test_run_starts_at_most_two_tasks_for_each_thread() -> None:
     begun: list[int] = []
 
     def tasks() -> Any:
@@ -191,7 +203,7 @@ def test_run_begins_no_more_than_it_has_threads() -> None:
     assert threading.active_count() < 10
 
 
-def test_one_thread_inside_joblibs_threads_and_by_the_environment(
+def test_thread_count_is_one_inside_joblib_and_follows_omp_num_threads(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
@@ -206,8 +218,10 @@ def test_one_thread_inside_joblibs_threads_and_by_the_environment(
         assert thread_count(HOST) == expected
 
 
-def test_away_from_the_host_there_is_one_thread(backend: Any) -> None:
-    from gpucenters.arrays.backend import Backend
-
-    if backend.name != "numpy":
-        assert threads.thread_count(Backend(backend.xp, backend.device)) == 1
+def test_thread_count_away_from_the_host_is_one(
+    backend: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 3)
+    expected = 3 if backend.name == "numpy" else 1
+    assert threads.thread_count(backend_of(backend.array([0.0]))) == expected

@@ -65,7 +65,7 @@ def test_product_sums_duplicates_of_the_caller():
     assert x.nnz == 2 and x.has_canonical_format and data.tolist() == [1, 2, 3]
     product = x @ cp.ones((2, 3), dtype=cp.float32)
     assert product.flags.f_contiguous and product.dtype == cp.float64
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="Implicit conversion to a NumPy array is not allowed"):
         x @ np.ones(2)
     assert (cp.ones((1, 2)) @ x).tolist() == [[3, 3]]
     assert (x.T @ x).get().toarray().tolist() == [[9, 0], [0, 9]]

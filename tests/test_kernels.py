@@ -1,0 +1,186 @@
+"""The CUDA kernels, compiled as C++ and compared with the stand-in and with NumPy."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+from conftest import BACKENDS, cupy
+from sklearn.base import clone
+from stand_in import counts, on_stand_in
+from strategies import quietly
+
+from gpucenters import (
+    L1CenterClassifier,
+    L2CenterClassifier,
+    SparseMultinomialNB,
+)
+from gpucenters.arrays import kernels
+
+_SHIM = r"""
+#include <cstring>
+#define __global__
+#define __device__ static
+struct Dim { long long x; };
+static Dim blockIdx, blockDim, threadIdx;
+static double atomicAdd(double* p, double v) { double old = *p; *p += v; return old; }
+static unsigned int __float_as_uint(float x) { unsigned int u; std::memcpy(&u, &x, 4); return u; }
+static float __uint_as_float(unsigned int u) { float x; std::memcpy(&x, &u, 4); return x; }
+extern "C" void place(long long block, long long width, long long thread)
+{ blockIdx.x = block; blockDim.x = width; threadIdx.x = thread; }
+"""
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The kernels as C++: ``run(options, name, threads, *args)``."""
+    compiler = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
+    if compiler is None:
+        assert not os.environ.get("CI"), "CI must have a C++ compiler"
+        pytest.skip("no C++ compiler")
+    folder = tmp_path_factory.mktemp("kernels")
+    libraries: dict[tuple[str, ...], ctypes.CDLL] = {}
+
+    def library(options: tuple[str, ...]) -> ctypes.CDLL:
+        if options not in libraries:
+            source = folder / f"kernels{len(libraries)}.cpp"
+            source.write_text(_SHIM + kernels.source())
+            path = source.with_suffix(".so")
+            flags = ["-O1", "-Wall", "-Werror", "-fPIC", "-shared", "-std=c++14"]
+            done = subprocess.run(
+                [compiler, *flags, *options, str(source), "-o", str(path)],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode == 0, done.stderr
+            libraries[options] = ctypes.CDLL(str(path))
+        return libraries[options]
+
+    def run(options: tuple[str, ...], name: str, threads: int, *args: Any) -> None:
+        lib = library(options)
+        plain = [
+            ctypes.c_void_p(a.ctypes.data) if isinstance(a, np.ndarray) else ctypes.c_longlong(a)
+            for a in args
+        ]
+        for thread in range(threads):
+            lib.place(*(ctypes.c_longlong(v) for v in (thread // 256, 256, thread % 256)))
+            getattr(lib, name)(*plain)
+
+    return run
+
+
+def _played() -> dict[str, Any]:
+    sys.path.insert(0, str(Path(__file__).parent / "fake_cupy"))
+    try:
+        from cupy import _raw
+    finally:
+        sys.path.pop(0)
+    return _raw.KERNELS
+
+
+@on_stand_in
+@pytest.mark.parametrize("options", kernels.type_options(), ids=" ".join)
+@pytest.mark.parametrize("by_row", [True, False])
+def test_the_kernel_of_class_sums_equals_its_stand_in_and_numpy(
+    compiled: Any, options: tuple[str, str], by_row: bool
+) -> None:
+    index = np.dtype(np.int32 if "int" in options[0] and "long" not in options[0] else np.int64)
+    value = {"float": np.float32, "double": np.float64}.get(options[1].split("=")[1], np.uint8)
+    rng = np.random.default_rng(3)
+    n, m, k, slots = 57, 40, 3, 4
+    # Empty rows and columns, also at both ends, and one row longer than the run of a thread.
+    X = rng.integers(0, 2, (n, m)) * (rng.random((n, 1)) < 0.6) * (rng.random(m) < 0.7)
+    X[0] = X[-1] = 0
+    X[30] = 1
+    matrix = (scipy.sparse.csr_matrix if by_row else scipy.sparse.csc_matrix)(X.astype(value))
+    stored = matrix.nnz
+    codes = rng.integers(0, k, n).astype(np.int32)
+    head = (
+        *(matrix.data, matrix.indices.astype(index), matrix.indptr.astype(index)),
+        *(matrix.indptr.shape[0] - 1, 0, stored, int(by_row), codes),
+    )
+    for weights in (0, rng.random(n)):
+        for with_square, with_sum in (
+            (True, True),
+            (False, True),
+            (True, False),
+            (False, False),
+        ):
+            found = []
+            for play in ("compiled", "played"):
+                total = np.zeros((k, m))
+                square = np.zeros((k, m)) if with_square else 0
+                sum_of_squares = np.zeros((k, slots)) if with_sum else 0
+                args = (*head, weights, m, total, square, sum_of_squares, slots)
+                if play == "compiled":
+                    compiled(options, "add_class_sums", -(-stored // 8) + 3, *args)
+                else:
+                    _played()["add_class_sums"](*args)
+                found.append((total, square, sum_of_squares))
+            for a, b in zip(*found, strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-14)
+            # Both equal NumPy, too.
+            w = np.ones(n) if isinstance(weights, int) else weights
+            truth = [(w[:, None] * X)[codes == c].sum(axis=0) for c in range(k)]
+            np.testing.assert_allclose(found[0][0], truth, rtol=1e-13)
+
+
+@on_stand_in
+@pytest.mark.parametrize("order", ["C", "F", "cut"])
+def test_the_keys_of_the_kernel_sort_as_their_values(compiled: Any, order: str) -> None:
+    rng = np.random.default_rng(4)
+    x = rng.standard_normal((23, 9)).astype(np.float32)
+    x[rng.random(x.shape) < 0.2] = 0
+    x[3, 2], x[4, 2], x[5, 2] = -0.0, np.inf, -np.inf
+    x[6, 2], x[7, 2] = np.finfo(np.float32).tiny / 4, -np.finfo(np.float32).max
+    x = {"C": x, "F": np.asfortranarray(x), "cut": x[:, 2:7]}[order]
+    rows, columns = x.shape
+    codes = rng.integers(-1, 3, rows).astype(np.int32)
+    args = (x, x.strides[0] // 4, x.strides[1] // 4, rows, columns, codes, 3)
+    keys, played = (np.zeros(x.size, np.uint64) for _ in range(2))
+    compiled(("-DINDEX=int", "-DVALUE=float"), "pack_lists", x.size + 5, *args, keys)
+    _played()["pack_lists"](*args, played)
+    np.testing.assert_array_equal(keys, played)
+    keys.sort()
+    kept = int((codes >= 0).sum()) * columns
+    values, again = (np.zeros(kept, np.float32) for _ in range(2))
+    compiled(("-DINDEX=int", "-DVALUE=float"), "unpack_values", kept + 5, keys, kept, values)
+    _played()["unpack_values"](keys, kept, again)
+    np.testing.assert_array_equal(values, again)
+    expected = [np.sort(x[codes == c, i]) for i in range(columns) for c in range(3)]
+    np.testing.assert_array_equal(values, np.concatenate(expected))
+    assert not np.signbit(values[values == 0]).any()
+
+
+@on_stand_in
+@pytest.mark.parametrize("layout", ["csr", "csc"])
+def test_strided_parts_of_cupyx_matrices_give_the_model_of_contiguous_ones(layout: str) -> None:
+    X, y = counts(80, 30)
+    plain = getattr(BACKENDS["cupy"], layout)(X)
+    table = cupy.zeros((plain.nnz, 3), dtype=cupy.float32)
+    places = cupy.zeros((plain.nnz, 2), dtype=cupy.int32)
+    table[:, 1], places[:, 0] = plain.data, plain.indices
+    kind = type(plain)
+    strided = kind((table[:, 1], places[:, 0], plain.indptr), shape=plain.shape)
+    if strided.data.flags.c_contiguous:
+        strided.data, strided.indices = table[:, 1], places[:, 0]
+    assert not strided.data.flags.c_contiguous
+    for model in (
+        L2CenterClassifier(k=4),
+        L2CenterClassifier(k=4, scale="std"),
+        L1CenterClassifier(k=2),
+        SparseMultinomialNB(k=4),
+    ):
+        expected, found = quietly(clone(model).fit, plain, y), quietly(model.fit, strided, y)
+        np.testing.assert_array_equal(found.support_, expected.support_)
+        np.testing.assert_allclose(found.scores_.get(), expected.scores_.get(), rtol=1e-13)
+        np.testing.assert_array_equal(found.predict(strided).get(), expected.predict(plain).get())

@@ -1,0 +1,192 @@
+"""Labels: which y are classes, how they are encoded, and which are refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+import scipy.special
+from answers import each_model, mixed_data, to_host
+from separated import separated
+from sklearn.base import clone
+from small_data import HALVES, KINDS, NORMAL, PLAIN, each_kind, fit_plain
+
+from gpucenters import (
+    L2CenterClassifier,
+)
+
+LABELS = {
+    "list": [0, 1, 2],
+    "Series": pd.Series([0, 1, 2]),
+    "categorical": pd.Series(["a", "b", "c"], dtype="category"),
+    "strings": np.array(["fig", "apple", "pear"]),
+    "objects": np.array(["fig", "apple", "pear"], dtype=object),
+    "list of strings": ["fig", "apple", "pear"],
+    "booleans": np.array([True, False]),
+    "negative": np.array([5, -7, 0]),
+    "unsigned": np.array([200, 3, 255], dtype=np.uint8),
+    "whole floats": np.array([2.0, -1.0, 7.0]),
+    "huge": np.array([2**62, -(2**62), 2**62 - 1]),
+    "huge unsigned": np.array([2**64 - 1, 2**63, 0], dtype=np.uint64),
+    "polars": pl.Series(["fig", "apple", "pear"]),
+}
+
+
+@pytest.mark.parametrize("form", list(LABELS))
+@each_model
+def test_labels_of_every_kind_are_learned_and_predicted(
+    model: Any, form: str, backend: Any
+) -> None:
+    labels = LABELS[form]
+    plain, codes = mixed_data(len(labels))
+    X = backend.array(plain)
+    if isinstance(labels, list):
+        y = [labels[c] for c in codes]
+    elif isinstance(labels, pd.Series):
+        y = labels.iloc[codes]
+    elif isinstance(labels, pl.Series):
+        y = labels.gather(codes)
+    else:
+        y = labels[codes]
+    values = np.asarray(labels)
+    order = np.argsort(values)
+    found = clone(model).fit(X, y)
+    np.testing.assert_array_equal(found.classes_, values[order])
+    expected = clone(model).fit(X, np.argsort(order)[codes])
+    np.testing.assert_array_equal(backend.host(found.centers_), backend.host(expected.centers_))
+    predicted = to_host(found.predict(X), backend)
+    assert predicted.dtype == found.classes_.dtype
+    np.testing.assert_array_equal(predicted, values[order][backend.host(expected.predict(X))])
+    assert found.score(X, y) > 0.7
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "float64", "bool"])
+@each_model
+def test_labels_and_weights_may_live_on_either_device(model: Any, dtype: str, backend: Any) -> None:
+    plain, codes = mixed_data(2)
+    y, weights = codes.astype(dtype), np.arange(24) % 3 + 0.5
+    expected = clone(model).fit(plain, y, sample_weight=weights)
+    for X in (plain, backend.array(plain)):
+        for labels, s in ((y, backend.array(weights)), (backend.array(y), weights)):
+            found = clone(model).fit(X, labels, sample_weight=s)
+            np.testing.assert_array_equal(found.classes_, expected.classes_)
+            np.testing.assert_array_equal(found.support_, expected.support_)
+            assert found.objective_ == pytest.approx(expected.objective_, rel=1e-12)
+            assert found.score(X, labels, s) == pytest.approx(expected.score(plain, y, weights))
+
+
+def test_a_column_of_labels_is_taken_with_a_warning(backend: Any) -> None:
+    X, y = mixed_data(2)
+    with pytest.warns(UserWarning, match="column-vector y"):
+        model = L2CenterClassifier(k=3).fit(backend.array(X), backend.array(y[:, None]))
+    assert model.classes_.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        np.asarray([2**64 - 2, 2**64 - 1], dtype=np.uint64),
+        np.asarray([-128, 127], dtype=np.int8),
+        np.asarray([-(2**63), 2**63 - 1]),
+        np.asarray(["2020-01-01", "2021-01-01"], dtype="M8[D]"),
+    ],
+    ids=str,
+)
+def test_labels_at_the_ends_of_their_type_are_learned(names: np.ndarray) -> None:
+    model = L2CenterClassifier().fit(NORMAL, names[HALVES])
+    assert model.classes_.tolist() == names.tolist()
+    assert model.predict(NORMAL).dtype == names.dtype
+    assert model.score(NORMAL, names[HALVES]) == L2CenterClassifier().fit(NORMAL, HALVES).score(
+        NORMAL, HALVES
+    )
+
+
+def test_many_distinct_labels_give_no_warning() -> None:
+    # A warning is an error in tests.
+    Q = np.random.default_rng(0).standard_normal((300, 3))
+    for names in (np.arange(30).astype(str), np.arange(30) * 1.0, np.arange(30) * 10**6):
+        model = L2CenterClassifier().fit(Q, names[np.arange(300) % 30])
+        np.testing.assert_array_equal(model.classes_, np.sort(names))
+
+
+def test_a_missing_time_among_labels_is_refused() -> None:
+    times = np.asarray(["2020-01-01", "NaT"], dtype="M8[D]")
+    with pytest.raises(ValueError, match="NaT"):
+        L2CenterClassifier().fit(NORMAL, times[HALVES])
+
+
+@pytest.mark.parametrize("y", [[3] * 5, ["only"] * 5, [True] * 5])
+@each_kind
+def test_a_single_class_is_refused(kind: Any, y: list, backend: Any) -> None:
+    with pytest.raises(ValueError, match=f"at least two classes.*1 class.*{y[0]}"):
+        kind().fit(backend.array(PLAIN), y)
+
+
+@pytest.mark.parametrize("length", [0, 4, 6])
+@each_kind
+def test_labels_of_another_length_are_refused(kind: Any, length: int, backend: Any) -> None:
+    y = np.arange(length) % 2
+    X = backend.array(PLAIN)
+    for call in (kind().fit, fit_plain(kind(), backend).score):
+        with pytest.raises(ValueError, match=f"X has 5, y has {length}"):
+            call(X, y)
+    with pytest.raises(ValueError, match="X has 5, y has"):
+        L2CenterClassifier().partial_fit(X, y, classes=[0, 1])
+
+
+BAD_LABELS = {
+    "continuous": (np.array([0.5, 1.5, 0.25, 1.0, 2.0]), "Unknown label type: continuous"),
+    "NaN": (np.array([0.0, 1.0, np.nan, 1.0, 0.0]), "Input y contains NaN.* first in row 2"),
+    "infinity": (
+        np.array([0.0, 1.0, np.inf, 1.0, 0.0]),
+        "Input y contains infinity.* first in row 2",
+    ),
+    "NaN among objects": (
+        np.array([0.0, 1.0, np.nan, 1.0, 0.0], dtype=object),
+        "Unknown label type",
+    ),
+    "NaN among strings": (np.array(["a", "b", np.nan, "a", "b"], dtype=object), "y holds labels"),
+    "None among strings": (np.array(["a", "b", None, "a", "b"], dtype=object), "y holds labels"),
+    "None among numbers": (np.array([0, 1, None, 1, 0], dtype=object), "y holds labels"),
+    "None alone": (np.array([None] * 5), "Unknown label type: unknown"),
+    "no labels": (None, "requires y"),
+    "mixed types": (np.array(["a", 1, "a", 1, 2], dtype=object), "y holds labels"),
+    "missing in a Series": (
+        pd.Series([0, 1, None, 1, 0], dtype="Int64"),
+        "Input y contains NaN.* first in row 2",
+    ),
+    "two columns": (np.ones((5, 2)), r"1d array, got an array of shape \(5, 2\)"),
+    "sparse": (scipy.sparse.csr_matrix(np.ones((5, 1))), "Sparse data was passed"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered in cast")  # raised by scikit-learn
+@pytest.mark.parametrize("labels", list(BAD_LABELS))
+@each_kind
+def test_labels_that_name_no_classes_are_refused(kind: Any, labels: str) -> None:
+    y, message = BAD_LABELS[labels]
+    with pytest.raises((TypeError, ValueError), match=message):
+        kind().fit(PLAIN, y)
+
+
+@pytest.mark.parametrize("dtype", ["U", object])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("kind", KINDS)
+def test_string_labels_are_learned_and_given_back(
+    kind: Any, n_classes: int, dtype: Any, backend: Any
+) -> None:
+    X, y = separated(n_classes)
+    X = backend.array(X)
+    names = np.array(["pear", "apple", "fig"], dtype=dtype)[y]
+    model = kind(k=3).fit(X, names)
+    assert model.classes_.tolist() == sorted(set(names.tolist()))
+    numbers = kind(k=3).fit(X, np.searchsorted(model.classes_, names))
+    predicted = model.predict(X)
+    assert isinstance(predicted, np.ndarray)
+    assert predicted.dtype == model.classes_.dtype
+    np.testing.assert_array_equal(predicted, model.classes_[backend.host(numbers.predict(X))])
+    assert model.score(X, names) == numbers.score(X, np.searchsorted(model.classes_, names)) > 0.8

@@ -1,0 +1,150 @@
+"""Sparse X in every format gives what plain float64 gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from answers import CLASSES, FORMATS, assert_same_answers, each_model, messy, mixed_data
+from small_data import COUNTS, HALVES, NORMAL
+
+from gpucenters import (
+    L1CenterClassifier,
+    L2CenterClassifier,
+    MahalanobisCenterClassifier,
+    SparseBernoulliNB,
+    SparseMultinomialNB,
+)
+
+
+@pytest.mark.parametrize("kind", ["matrix", "array"])
+@pytest.mark.parametrize("layout", FORMATS)
+@each_model
+def test_every_format_of_scipy_gives_the_answers_of_float64(
+    model: Any, layout: str, kind: str, on_host: Any
+) -> None:
+    plain, y = mixed_data(3)
+    X = getattr(scipy.sparse, f"{layout}_{kind}")(plain)
+    assert_same_answers(model, X, plain, y, on_host)
+
+
+@pytest.mark.parametrize("layout", ["csr_matrix", "csc_matrix", "coo_matrix"])
+@each_model
+def test_csr_csc_and_coo_of_each_library_give_the_answers_of_float64(
+    model: Any, layout: str, sparse_backend: Any
+) -> None:
+    plain, y = mixed_data(3)
+    X = getattr(sparse_backend.sparse, layout)(sparse_backend.csr(plain))
+    assert_same_answers(model, X, plain, y, sparse_backend)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint8", "int64", "uint64", "float32", "float64", "longdouble"]
+)
+@pytest.mark.parametrize("layout", ["csr_matrix", "csc_array"])
+@each_model
+def test_sparse_data_of_every_type_give_the_answers_of_float64(
+    model: Any, layout: str, dtype: str, on_host: Any
+) -> None:
+    plain, y = mixed_data(3, np.dtype(dtype).kind)
+    X = getattr(scipy.sparse, layout)(plain.astype(dtype))
+    assert X.dtype == dtype
+    assert_same_answers(model, X, plain, y, on_host)
+
+
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize("layout", ["csr", "csc"])
+@pytest.mark.parametrize("n_classes", CLASSES)
+@each_model
+def test_order_duplicates_and_stored_zeros_change_nothing(
+    model: Any, n_classes: int, layout: str, index: str, sparse_backend: Any
+) -> None:
+    plain, y = mixed_data(n_classes)
+    X = messy(plain, layout, sparse_backend, index)
+    assert X.data.shape[0] > np.count_nonzero(plain)
+    if sparse_backend.name == "numpy":
+        assert X.indices.dtype == index
+    assert_same_answers(model, X, plain, y, sparse_backend)
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc"])
+@each_model
+def test_empty_rows_and_columns_change_nothing(
+    model: Any, layout: str, sparse_backend: Any
+) -> None:
+    plain, y = mixed_data(3)
+    plain[[0, 7, 23]] = 0
+    plain[:, [0, 6]] = 0
+    assert_same_answers(model, getattr(sparse_backend, layout)(plain), plain, y, sparse_backend)
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc"])
+@pytest.mark.parametrize("kind", [L2CenterClassifier, L1CenterClassifier])
+@pytest.mark.parametrize("scale", [None, "std", "pooled"])
+def test_a_matrix_of_zeros_has_zero_gains_and_centers(
+    kind: Any, scale: Any, layout: str, sparse_backend: Any
+) -> None:
+    X = getattr(sparse_backend, layout)(np.zeros((6, 4)))
+    model = kind(scale=scale).fit(X, [0, 1, 2, 0, 1, 2])
+    host = sparse_backend.host
+    assert host(model.scores_).tolist() == [0, 0, 0, 0]
+    assert model.objective_ == 0
+    assert not host(model.centers_).any()
+    assert host(model.predict(X)).tolist() == [0] * 6
+
+
+def test_a_data_frame_with_sparse_columns_gives_the_answers_of_dense_data() -> None:
+    frame = pd.DataFrame.sparse.from_spmatrix(scipy.sparse.csr_matrix(np.round(NORMAL)))
+    frame.columns = list("abcdef")
+    model = L2CenterClassifier(k=2).fit(frame, HALVES)
+    plain = L2CenterClassifier(k=2).fit(np.round(NORMAL), HALVES)
+    np.testing.assert_array_equal(model.support_, plain.support_)
+    np.testing.assert_array_equal(model.predict(frame), plain.predict(np.round(NORMAL)))
+    assert model.feature_names_in_.tolist() == list("abcdef")
+
+
+def _in_parts(parts: list, dtype: Any) -> scipy.sparse.csr_matrix:
+    """A matrix whose first cell is stored as duplicates."""
+    A = scipy.sparse.csr_matrix((6, 2), dtype=dtype)
+    A.data = np.asarray([*parts, 1, 1, 1, 1, 1], dtype=dtype)
+    n = len(parts)
+    A.indices = np.asarray([0] * n + [1, 1, 0, 1, 0], dtype=np.int32)
+    A.indptr = np.asarray([0, n, n + 1, n + 2, n + 3, n + 4, n + 5], dtype=np.int32)
+    return A
+
+
+@pytest.mark.parametrize(
+    ("parts", "dtype"),
+    [([1, 1, 1], bool), ([100, 100, 100], np.int8), ([200, 100], np.uint8), ([5, -2], float)],
+)
+@pytest.mark.parametrize("layout", ["csr", "csc"])
+def test_duplicates_of_a_cell_are_summed_in_every_method_and_type(
+    parts: list, dtype: Any, layout: str
+) -> None:
+    A, labels = _in_parts(parts, dtype), [0, 1, 1, 0, 1, 0]
+    if layout == "csc":
+        dense, entries = A.toarray(), A.tocoo()
+        order = np.argsort(entries.col, kind="stable")
+        A = scipy.sparse.csc_matrix((6, 2), dtype=dtype)
+        A.data, A.indices = entries.data[order], entries.row[order].astype(np.int32)
+        A.indptr = np.searchsorted(entries.col[order], [0, 1, 2]).astype(np.int32)
+        np.testing.assert_array_equal(A.toarray(), dense)
+    for model in (
+        L2CenterClassifier(),
+        L1CenterClassifier(),
+        MahalanobisCenterClassifier(shrinkage=0.5),
+        SparseBernoulliNB(),
+        SparseMultinomialNB(),
+    ):
+        model.fit(COUNTS[:6, :2] + 0.0, labels)
+        wanted = A.toarray().astype(float)
+        if isinstance(model, SparseMultinomialNB) and (wanted < 0).any():
+            continue
+        np.testing.assert_allclose(
+            model.decision_function(A), model.decision_function(wanted), rtol=1e-12
+        )
+        if isinstance(model, MahalanobisCenterClassifier):
+            np.testing.assert_allclose(model.transform(A), model.transform(wanted), rtol=1e-12)

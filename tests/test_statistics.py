@@ -204,7 +204,7 @@ def test_merged_classes_are_those_of_merged_labels(model: Any, mapping: list[int
 def test_merge_classes_takes_labels_and_refuses_other_mappings() -> None:
     apart = L2CenterClassifier().statistics(X, y)
     union = apart.merge_classes([0, 1, 1], classes=["rest", "others"])
-    assert L2CenterClassifier().fit_statistics(union).classes_.tolist() == ["rest", "others"]
+    assert L2CenterClassifier().fit_statistics(union).classes_.tolist() == ["others", "rest"]
     for mapping in ([0, 1], [0, 2, 2], [0, 1, -1], []):
         with pytest.raises(ValueError, match="must name a new class"):
             apart.merge_classes(mapping)

@@ -94,8 +94,17 @@ def _restore_backend(name: str, device: Any) -> Backend:
     if name == numpy_namespace.__name__:
         return HOST
     if name == "array_api_compat.cupy":
+        cuda.require()
         return Backend(cupy_namespace(), cuda.get_device(device))
     return Backend(importlib.import_module(name), device)
+
+
+def restore_or_host(state: tuple[str, Any]) -> Backend:
+    """The backend of a pickle's ``(name, device)``, or the host where CUDA cannot be used."""
+    try:
+        return _restore_backend(*state)
+    except cuda.DeviceUnavailableError:
+        return HOST
 
 
 #: NumPy on the host.

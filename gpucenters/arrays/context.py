@@ -122,7 +122,7 @@ class Context:
         """
 
         def in_parts(cut: tuple[int, int]) -> list[Result]:
-            # A stack, since a recursive closure is a reference cycle, which would keep arrays alive.
+            # A stack: a recursive closure is a reference cycle, which keeps arrays alive.
             results, waiting = [], [cut]
             while waiting:
                 start, stop = waiting.pop()

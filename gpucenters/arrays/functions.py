@@ -9,7 +9,7 @@ from typing import Any
 
 from . import numpy_cupy, portable
 from .backend import backend_of
-from .namespace import array_namespace, is_numpy_or_cupy, to_numpy
+from .namespace import array_namespace, is_numpy, is_numpy_or_cupy, to_numpy
 from .typing import Array
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "to_floats",
     "to_host",
     "top_k",
+    "writable",
 ]
 
 
@@ -40,6 +41,13 @@ def to_host(x: Any) -> Any:
     For small problems, whose steps would each wait for a device.
     """
     return to_numpy(x)
+
+
+def writable(x: Array) -> Array:
+    """``x``, or a copy of it where it is a read-only array of NumPy, as of a memory map."""
+    if is_numpy(array_namespace(x)) and not to_numpy(x).flags.writeable:
+        return to_numpy(x).copy()
+    return x
 
 
 def top_k(key: Array, k: int) -> Array:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import OpenBLASController, ThreadpoolController
 
 from .backend import Backend
 from .grid import ranges
@@ -60,7 +60,8 @@ def one_blas_thread(backend: Backend) -> Iterator[None]:
         with _lock:
             if not _holders:
                 if _limit is not None:  # a limit that a parent process had set
-                    _limit.restore_original_limits()
+                    _restore()
+                _free_control()
                 _limit = _libraries().limit(limits=1, user_api="blas")
             _holders.add(holder)
         yield
@@ -68,8 +69,24 @@ def one_blas_thread(backend: Backend) -> Iterator[None]:
         with _lock:
             _holders.discard(holder)
             if not _holders and _limit is not None:
-                _limit.restore_original_limits()
+                _restore()
                 _limit = None
+
+
+def _restore() -> None:
+    _free_control()
+    _limit.restore_original_limits()
+    _free_control()
+
+
+def _free_control() -> None:
+    """Let this thread set the limit: in threadpoolctl 3.8 the first thread that sets it owns it.
+
+    The limit here is counted over threads, so the thread that restores it may be another one.
+    """
+    clear = getattr(OpenBLASController, "clear_controlling_thread", None)
+    if clear is not None:
+        clear(force=True)
 
 
 def add_gram(rows: Array, into: Array, backend: Backend) -> None:

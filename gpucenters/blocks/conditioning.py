@@ -25,4 +25,5 @@ def is_ill_conditioned(total: Number, square: Number, weight: Number) -> Number:
     The union of two sets of samples has no ill-conditioned column that neither of them has, since
     ``(t1 + t2)^2 / (W1 + W2) <= t1^2 / W1 + t2^2 / W2``.
     """
-    return total * total > LARGEST_SHARE * weight * square
+    # In this form no product of extreme weights overflows. Without weight, 0 / 0 compares as false.
+    return total * (total / weight) > LARGEST_SHARE * square

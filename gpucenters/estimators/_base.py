@@ -286,7 +286,7 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
         with backend.current():
             centers = fitted.centers and fitted.centers.to(backend)
             statistics = fitted.share()
-            statistics = statistics and statistics.to(backend)
+            statistics = statistics and statistics.moved(backend)
             selection = fitted.selection and fitted.selection.to(backend)
         new._fitted = Fitted(backend, centers, fitted.params, statistics, selection, shared=True)
         return new

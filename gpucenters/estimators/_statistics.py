@@ -107,8 +107,11 @@ class StatisticsClassifier(CenterClassifier):
         self._check_parameters()
         checked, attributes = validated(self, X)
         labels = host_labels(y, type(self).__name__, checked.shape[0])
-        known, codes = encode(labels) if classes is None else (self._given(classes), None)
-        codes = encode_against(labels, known) if codes is None else codes
+        if classes is None:
+            known, codes = encode(labels)
+        else:
+            known = self._given(classes)
+            codes = encode_against(labels, known)
 
         def make(ctx: Context) -> Statistics:
             block, samples = self._enter(checked, codes, known, sample_weight, ctx)
@@ -160,7 +163,7 @@ class StatisticsClassifier(CenterClassifier):
         def solve(ctx: Context) -> Fitted:
             centers = self._solve_from(statistics, params, ctx)
             selection = centers.select(self.k, ctx)
-            return Fitted(ctx.backend, centers, params, statistics, selection, shared=True)
+            return Fitted(ctx.backend, centers, params, statistics, selection)
 
         fitted = run_with_oom_retry(solve, statistics.backend, self.memory_budget)
         attributes: dict[str, Any] = {"n_features_in_": m}
@@ -215,8 +218,9 @@ class StatisticsClassifier(CenterClassifier):
                 statistics = self._fitted.own_statistics()
             return statistics.add_batch(block, samples, ctx)
 
+        params = self._params()
         statistics = run_with_oom_retry(add, backend, self.memory_budget, verbose=self.verbose)
-        fitted = Fitted(backend, None, self._params(), statistics)
+        fitted = Fitted(backend, None, params, statistics)
         if first:
             self._commit(attributes, known, fitted)
         else:
@@ -229,8 +233,6 @@ class StatisticsClassifier(CenterClassifier):
                 raise ValueError("classes must be passed on the first call to partial_fit.")
             return self.classes_
         given = self._given(classes)
-        if first and len(given) < 2:
-            raise ValueError(f"classes must name at least two classes, got {given.tolist()}.")
         if not first and not np.array_equal(given, self.classes_):
             raise ValueError(
                 f"classes={given.tolist()} is not the same as on the last call to partial_fit: "
@@ -243,7 +245,10 @@ class StatisticsClassifier(CenterClassifier):
         """The sorted distinct labels that the user names."""
         if isinstance(classes, set | frozenset):
             classes = list(classes)
-        return encode(np.asarray(classes).ravel())[0]
+        given = encode(np.asarray(classes).ravel())[0]
+        if len(given) < 2:
+            raise ValueError(f"classes must name at least two classes, got {given.tolist()}.")
+        return given
 
     def _solve_statistics(self, fitted: Fitted) -> Centers:
         assert fitted.statistics is not None

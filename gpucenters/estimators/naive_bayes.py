@@ -73,7 +73,8 @@ class _NaiveBayes(LinearDecision, FeatureSelector, StatisticsClassifier):
     @property
     def feature_count_(self) -> Array:
         """Sum of each class and feature, without smoothing; float64, (n_classes, n_features)."""
-        statistics = self._ready().statistics
+        # Shared, so that the next batch is added to a copy.
+        statistics = self._ready().share()
         assert statistics is not None
         return read_only(statistics.total)
 

@@ -47,7 +47,8 @@ class MahalanobisCenters(SparseCenters):
         xp = self.backend.xp
         root = self.root if columns is None else xp.take(self.root, columns, axis=1)
         deviation = self.deviation if columns is None else xp.take(self.deviation, columns, axis=1)
-        tied = self.tied_center @ root
+        with one_blas_thread(self.backend):
+            tied = self.tied_center @ root
         return tied + deviation, tied
 
     def linear_form(self, support: Array, log_prior: list[float]) -> LinearForm:
@@ -56,7 +57,8 @@ class MahalanobisCenters(SparseCenters):
         root, deviation = (xp.take(a, support, axis=1) for a in (self.root, self.deviation))
         tied = backend.zeros(support.shape[0])
         form = squared_distance_form(deviation, tied, None, log_prior, backend, self.tied_center)
-        return form._replace(coef=root @ form.coef)
+        with one_blas_thread(backend):
+            return form._replace(coef=root @ form.coef)
 
 
 def solve_mahalanobis(

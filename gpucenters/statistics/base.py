@@ -6,14 +6,17 @@ another (`Statistics._add_class`); the rest follows from these two.
 
 from __future__ import annotations
 
+import itertools
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
-from ..arrays.backend import Backend
+from ..arrays.backend import Backend, restore_or_host
 from ..arrays.context import Context
+from ..arrays.devices import resolve_backend
 from ..arrays.errors import TooLargeError
-from ..arrays.functions import to_host
+from ..arrays.functions import to_host, writable
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.readers import Reader
@@ -62,7 +65,7 @@ class Recipe:
         return " ".join(parts)
 
 
-@dataclass
+@dataclass(eq=False)
 class Statistics:
     """What is kept of the samples of K classes with m features.
 
@@ -143,6 +146,8 @@ class Statistics:
     def _open_journal(self, columns: Array | None = None) -> None:
         """Keep what is about to be changed in place; ``columns`` are those that may change."""
         self.undo()
+        for name, _, value in self._arrays():
+            setattr(self, name, writable(value))
         xp, kept = self.backend.xp, {}
         for name, axes, value in self._arrays():
             # A batch of few rows must cost no more than its entries: keep only what it changes.
@@ -210,11 +215,14 @@ class Statistics:
             self._open_journal()
             try:
                 new = self._same_arrays()
-                new._add_all(other.to(self.backend), range(self.shape[0]))
+                new._add_all(other.moved(self.backend), range(self.shape[0]))
                 new.check_overflow()
             except BaseException:
                 self.undo()
                 raise
+        for name in ("classes", "feature_names"):
+            if getattr(new, name) is None:
+                setattr(new, name, getattr(other, name))
         # One assignment commits: the arrays, weights and counts, and no journal.
         self.__dict__ = new.__dict__
         return self
@@ -227,7 +235,7 @@ class Statistics:
         mapping : sequence of K ints
             The new class of each class, from 0 to K' - 1, each of which occurs.
         classes : array of shape (K',), optional
-            Labels of the new classes.
+            Distinct labels of the new classes, in whose order these are then kept.
 
         Returns
         -------
@@ -242,19 +250,34 @@ class Statistics:
         array([[1., 0.],
                [3., 6.]])
         """
-        k = max(mapping, default=-1) + 1
-        if len(mapping) != self.shape[0] or set(mapping) != set(range(k)):
+        if isinstance(mapping, dict | set | frozenset | str):
+            raise TypeError(f"mapping must be a sequence of K class codes, got {mapping!r}.")
+        try:
+            codes = [operator.index(c) for c in mapping]
+        except TypeError as error:
+            raise TypeError(
+                f"mapping must be a sequence of K class codes, got {mapping!r}."
+            ) from error
+        k = len(set(codes))
+        if len(codes) != self.shape[0] or set(codes) != set(range(k)):
             raise ValueError(
-                f"mapping={list(mapping)} must name a new class 0..K'-1, each of them, for each of "
-                f"the {self.shape[0]} classes."
+                f"mapping={codes} must name a new class 0..K'-1, each of them, for each of the "
+                f"{self.shape[0]} classes."
             )
         labels = None if classes is None else to_host(classes)
-        if labels is not None and labels.shape != (k,):
-            raise ValueError(f"classes has shape {labels.shape}, expected {(k,)}.")
+        if labels is not None:
+            if labels.shape != (k,):
+                raise ValueError(f"classes has shape {labels.shape}, expected {(k,)}.")
+            # Classes are kept in the order of their labels.
+            order = sorted(range(k), key=labels.tolist().__getitem__)
+            labels = labels[order]
+            codes = [order.index(c) for c in codes]
+            if any(a == b for a, b in itertools.pairwise(labels.tolist())):
+                raise ValueError(f"classes={labels.tolist()} names a label twice.")
         self.undo()
         with self.backend.current():
             new = self._empty_like(k)
-            new._add_all(self, mapping)
+            new._add_all(self, codes)
         new.classes = labels
         return new
 
@@ -319,10 +342,23 @@ class Statistics:
                 setattr(new, name, _copy(value, self.backend.xp))
         return new
 
+    __copy__ = copy
+
     def __deepcopy__(self, memo: dict) -> Self:
         return self.copy()
 
-    def to(self, backend: Backend) -> Self:
+    def to(self, device: str | Backend) -> Self:
+        """A copy of these statistics on another device.
+
+        Parameters
+        ----------
+        device : {"cpu", "cuda", "cuda:N", "auto"} or Backend
+        """
+        if isinstance(device, str):
+            device = resolve_backend(device, self.total)
+        return self.copy() if device == self.backend else self.moved(device)
+
+    def moved(self, backend: Backend) -> Self:
         """These statistics on another backend; on the same one, with the same arrays."""
         self.undo()
         new = self._same_arrays()
@@ -333,12 +369,15 @@ class Statistics:
         return new
 
     def __getstate__(self) -> dict[str, Any]:
+        """Host arrays, and the name of the device: no module."""
         self.undo()
         state = {f.name: getattr(self, f.name) for f in fields(self)}
-        return state | {name: to_host(value) for name, _, value in self._arrays()}
+        state |= {name: to_host(value) for name, _, value in self._arrays()}
+        return state | {"backend": self.backend.__reduce__()[1]}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        """On the device that the pickle names, or on the host where CUDA cannot be used."""
+        self.__dict__.update(state, backend=restore_or_host(state["backend"]))
         with self.backend.current():
             for name, _, value in self._arrays():
                 setattr(self, name, self.backend.move(value))

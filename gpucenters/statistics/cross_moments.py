@@ -22,7 +22,7 @@ _MOST_APART = 2**24  # numbers that the scatter matrices of all classes may have
 _WORK_MATRICES = 7  # that a fit needs beside its sums: eigenvectors, the root, copies
 
 
-@dataclass
+@dataclass(eq=False)
 class CrossMoments(Statistics):
     """Weights, counts, sums and scatter matrices of the classes.
 
@@ -112,9 +112,13 @@ class CrossMoments(Statistics):
         self.count[c] += other.count[d]
 
     def _add_all(self, other: Self, mapping: Any) -> None:
-        if self.final is None:
-            super()._add_all(other, mapping)
-            return
+        with one_blas_thread(self.backend):
+            if self.final is None:
+                super()._add_all(other, mapping)
+            else:
+                self._add_together(other)
+
+    def _add_together(self, other: Self) -> None:
         # The matrices are sums over the classes already; what is added for each class is the term
         # for the difference of its two means.
         self.scatter += other.scatter

@@ -20,7 +20,7 @@ from .base import Recipe, Statistics, sums_too_large
 _EXACT_INTEGERS = 2.0**53  # integers below it are exact in float64
 
 
-@dataclass
+@dataclass(eq=False)
 class ClassMoments(Statistics):
     """Weights, counts, sums and second moments of the classes, in one of two forms.
 

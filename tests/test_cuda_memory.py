@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import weakref
 from dataclasses import replace
 from typing import Any
@@ -283,3 +284,17 @@ def test_the_budget_keeps_to_the_limit_of_the_memory_pool() -> None:
         assert resolve_budget(None, backend) > 10**9
     finally:
         pool.set_limit(size=0)
+
+
+@on_stand_in
+def test_a_fit_leaves_no_cycle_that_keeps_device_memory() -> None:
+    from gpucenters.arrays.uploads import Upload
+
+    X, y = counts(120, 40, 3)
+    gc.collect()
+    gc.disable()
+    try:
+        quietly(L1CenterClassifier(device="cuda").fit, X, y)
+        assert not [x for x in gc.get_objects() if isinstance(x, Upload)]
+    finally:
+        gc.enable()

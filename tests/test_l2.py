@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import Problem, modest, problems
 
+from gpucenters import L2CenterClassifier
 from gpucenters.solvers import l2_centers
 
 
@@ -48,3 +49,10 @@ def test_l2_loss_of_a_large_offset_in_sparse_form_keeps_six_digits() -> None:
     for offset in (1e6, 1e8):
         found = l2_centers(scipy.sparse.csr_array(Y + offset), codes).loss
         assert found == pytest.approx(expected, rel=1e-6)
+
+
+def test_l2_objective_sums_the_gains_that_are_not_selected() -> None:
+    """The difference of all gains and the selected ones would cancel."""
+    model = L2CenterClassifier(1).fit([[0, 0], [0, 2], [1e9, 1], [1e9, 3]], [0, 0, 1, 1])
+    assert model.support_.tolist() == [0]
+    assert model.objective_ == 2.5

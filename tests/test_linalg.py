@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+import time
+import warnings
+
+import numpy as np
 import pytest
 
 
@@ -26,3 +33,83 @@ def test_blas_has_its_threads_again_after_the_last_context() -> None:
         with pytest.raises(KeyError, match="inside"), one_blas_thread(HOST):
             raise KeyError("inside")
         assert threads() == before
+
+
+def _blas_threads() -> set[int]:
+    from threadpoolctl import threadpool_info
+
+    return {i["num_threads"] for i in threadpool_info() if i["user_api"] == "blas"}
+
+
+def test_blas_is_limited_from_any_thread_and_restored_by_the_last_one() -> None:
+    """threadpoolctl 3.8 gives the limit to the first thread that sets it."""
+    from threadpoolctl import threadpool_limits
+
+    from gpucenters.arrays.backend import HOST
+    from gpucenters.arrays.linalg import one_blas_thread
+
+    seen: list[set[int]] = []
+    started, finish = threading.Barrier(2), threading.Event()
+
+    def hold() -> None:
+        with one_blas_thread(HOST):
+            seen.append(_blas_threads())
+            started.wait(10)
+            finish.wait(10)
+
+    with threadpool_limits(2, user_api="blas"):
+        before = _blas_threads()
+        with one_blas_thread(HOST):
+            pass
+        for _ in range(2):  # the last holder is this thread, and then the other one
+            other = threading.Thread(target=hold)
+            finish.clear()
+            with one_blas_thread(HOST):
+                other.start()
+                started.wait(10)
+                assert _blas_threads() == {1}
+                if len(seen) == 1:
+                    finish.set()
+                    other.join()
+            finish.set()
+            other.join()
+            assert _blas_threads() == before
+    assert seen == [{1}, {1}]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_child_forked_while_another_thread_holds_the_lock_can_fit() -> None:
+    from gpucenters import MahalanobisCenterClassifier
+    from gpucenters.arrays import linalg
+
+    held, release = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with linalg._lock:
+            held.set()
+            release.wait(30)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    held.wait(10)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of fork beside threads
+            child = os.fork()
+        if child == 0:
+            X = np.random.default_rng(0).normal(size=(30, 3))
+            MahalanobisCenterClassifier(shrinkage=0.1).fit(X, np.arange(30) % 2)
+            os._exit(0)
+        for _ in range(300):
+            done, status = os.waitpid(child, os.WNOHANG)
+            if done:
+                break
+            time.sleep(0.1)
+        else:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            pytest.fail("the child waits for a lock that its parent's thread held")
+        assert status == 0
+    finally:
+        release.set()
+        holder.join()

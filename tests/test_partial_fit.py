@@ -166,3 +166,26 @@ def test_dense_and_sparse_batches_mix_in_either_order(
     np.testing.assert_allclose(
         sparse_backend.host(model.scores_), sparse_backend.host(whole.scores_), rtol=1e-13
     )
+
+
+def test_a_batch_with_a_parameter_that_cannot_be_kept_is_not_added() -> None:
+    from gpucenters import MahalanobisCenterClassifier
+
+    X, y = NORMAL, np.arange(len(NORMAL)) % 2
+    model = MahalanobisCenterClassifier(shrinkage=0.1).partial_fit(X, y, classes=[0, 1])
+    kept = bits(model._fitted.statistics)
+    model.set_params(covariance=[[1, 2], [3]])
+    with pytest.raises(ValueError, match="inhomogeneous"):
+        model.partial_fit(X, y)
+    assert bits(model._fitted.statistics) == kept
+
+
+def test_feature_counts_that_were_handed_out_do_not_change_with_the_next_batch() -> None:
+    from gpucenters import SparseMultinomialNB
+
+    model = SparseMultinomialNB().partial_fit(abs(PLAIN), Y, classes=[0, 1])
+    counts = model.feature_count_
+    kept = np.array(counts)
+    model.partial_fit(abs(PLAIN), Y)
+    np.testing.assert_array_equal(counts, kept)
+    np.testing.assert_array_equal(model.feature_count_, 2 * kept)

@@ -204,6 +204,7 @@ def test_merged_classes_are_those_of_merged_labels(model: Any, mapping: list[int
 def test_merge_classes_takes_labels_and_refuses_other_mappings() -> None:
     apart = L2CenterClassifier().statistics(X, y)
     union = apart.merge_classes([0, 1, 1], classes=["rest", "others"])
+    assert union.class_weight == [40.0, 20.0]  # in the order of the labels
     assert L2CenterClassifier().fit_statistics(union).classes_.tolist() == ["others", "rest"]
     for mapping in ([0, 1], [0, 2, 2], [0, 1, -1], []):
         with pytest.raises(ValueError, match="must name a new class"):
@@ -362,3 +363,124 @@ def test_scatter_matrices_kept_together_merge(monkeypatch: Any) -> None:
     merged = of(slice(0, 25)).merge(of(slice(25, 60)))
     np.testing.assert_allclose(merged.scatter, whole.scatter, rtol=1e-12)
     assert merged.class_weight == whole.class_weight and merged.count == whole.count
+
+
+def test_a_model_does_not_change_when_its_statistics_are_merged_further() -> None:
+    for model in MODELS:
+        statistics = model.statistics(X, y)
+        fitted = quietly(clone(model).fit_statistics, statistics)
+        expected = [np.asarray(fitted.centers_).copy(), fitted.predict(X)]
+        fitted._fitted.cache.clear()
+        statistics.merge(model.statistics(X + 1, y))
+        np.testing.assert_array_equal(fitted.centers_, expected[0])
+        np.testing.assert_array_equal(fitted.predict(X), expected[1])
+
+
+def test_copies_of_statistics_share_nothing() -> None:
+    for model in (L2CenterClassifier(), L2CenterClassifier(scale="std"), SparseMultinomialNB()):
+        for kind in (np.asarray, scipy.sparse.csr_array):
+            one = model.statistics(kind(X), y)
+            kept = _bits(one)
+            for made in (one.copy(), copy.copy(one), copy.deepcopy(one), one.to("cpu")):
+                made.merge(made.copy())
+            assert _bits(one) == kept
+
+
+def test_statistics_move_to_a_device_by_its_name() -> None:
+    there = L2CenterClassifier().statistics(BACKENDS["cupy"].array(X), y)
+    assert isinstance(there.to("cpu").total, np.ndarray)
+    BACKENDS["cupy"].check(L2CenterClassifier().statistics(X, y).to("cuda").total)
+
+
+def test_pickled_statistics_of_a_device_load_where_cuda_cannot_be_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from gpucenters.arrays import cuda
+
+    dumped = pickle.dumps(L2CenterClassifier().statistics(BACKENDS["cupy"].array(X), y))
+    monkeypatch.setattr(cuda, "probe", lambda: (None, "no device"))
+    restored = pickle.loads(dumped)
+    assert restored.backend == _HOST
+    _assert_same_model(
+        L2CenterClassifier().fit_statistics(restored), L2CenterClassifier().fit(X, y)
+    )
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_read_only_arrays_are_copied_before_they_are_added_to(model: Any) -> None:
+    """joblib hands out memory maps that cannot be written to."""
+    one, other = (model.statistics(X[r], y[r], classes=[0, 1, 2]) for r in SHARDS[2:])
+    expected = _bits(one.copy().merge(other))
+    for _, _, array in [*one._arrays(), *other._arrays()]:
+        array.flags.writeable = False
+    assert _bits(one.merge(other)) == expected
+    stream = quietly(clone(model).fit_statistics, other)
+    for _, _, array in stream._fitted.statistics._arrays():
+        array.flags.writeable = False
+    stream.partial_fit(X, y)
+
+
+@pytest.mark.parametrize("offset", [1e6, 1.7e7, 3.9e7, 1e9])
+def test_objective_of_sparse_data_at_an_offset_is_that_of_dense_data(offset: float) -> None:
+    values = offset + (np.arange(60) % 7 == 0)[:, None]
+    labels = np.arange(60) % 2
+    matrix = scipy.sparse.csr_array(values)
+    expected = L2CenterClassifier().fit(values, labels).objective_
+    assert expected == pytest.approx(0.2544, abs=1e-4)
+    assert L2CenterClassifier().fit(matrix, labels).objective_ == pytest.approx(expected, rel=1e-6)
+    batches, merged = L2CenterClassifier(), None
+    for start in range(0, 60, 4):
+        rows = slice(start, start + 4)
+        batches.partial_fit(matrix[rows], labels[rows], classes=[0, 1])
+        part = L2CenterClassifier().statistics(matrix[rows], labels[rows])
+        merged = part if merged is None else merged.merge(part)
+    assert batches.objective_ == pytest.approx(expected, rel=1e-6)
+    found = L2CenterClassifier().fit_statistics(merged).objective_
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
+def test_objective_of_single_rows_at_an_offset_is_that_of_dense_data() -> None:
+    values = 1e9 + np.arange(12.0)[:, None] / 3
+    labels = np.arange(12) % 2
+    expected = L2CenterClassifier().fit(values, labels).objective_
+    batches, merged = L2CenterClassifier(), None
+    for i in range(12):
+        row, label = scipy.sparse.csr_array(values[i : i + 1]), labels[i : i + 1]
+        batches.partial_fit(row, label, classes=[0, 1])
+        part = L2CenterClassifier().statistics(row, label, classes=[0, 1])
+        merged = part if merged is None else merged.merge(part)
+    assert batches.objective_ == pytest.approx(expected, rel=1e-6)
+    assert L2CenterClassifier().fit_statistics(merged).objective_ == pytest.approx(
+        expected, rel=1e-6
+    )
+
+
+def test_merge_classes_refuses_what_is_no_sequence_of_codes() -> None:
+    apart = L2CenterClassifier().statistics(X, y)
+    for mapping in ({0: 0, 1: 1, 2: 1}, "011", None, [0.0, 1.0, 1.0], ["a", "b", "b"]):
+        with pytest.raises(TypeError, match="mapping must be a sequence of K class codes"):
+            apart.merge_classes(mapping)
+    with pytest.raises(ValueError, match="must name a new class"):
+        apart.merge_classes([0, 10**12, 1])
+    with pytest.raises(ValueError, match="names a label twice"):
+        apart.merge_classes([0, 1, 1], classes=["a", "a"])
+    with pytest.raises(ValueError, match="classes must name at least two classes"):
+        L2CenterClassifier().statistics(X, y, classes=[])
+
+
+def test_unlabelled_statistics_take_the_labels_of_those_they_are_merged_with() -> None:
+    apart = L2CenterClassifier().statistics(X, y)
+    union = apart.merge_classes([0, 1, 2])
+    assert union.classes is None
+    assert union.merge(apart).classes.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("weight", [1e-100, 1.0, 1e100])
+def test_scaled_l2_of_sparse_data_does_not_depend_on_the_unit_of_weights(weight: float) -> None:
+    values = (1 + 1e-6 * np.random.default_rng(0).random((20, 3))) * 1e60
+    labels = np.arange(20) % 2
+    expected = L2CenterClassifier(scale="std").fit(values, labels)
+    found = L2CenterClassifier(scale="std").fit(
+        scipy.sparse.csr_array(values), labels, np.full(20, weight)
+    )
+    np.testing.assert_allclose(found.scores_, expected.scores_, rtol=1e-6)

@@ -225,3 +225,37 @@ def test_thread_count_away_from_the_host_is_one(
     monkeypatch.setattr(joblib, "cpu_count", lambda: 3)
     expected = 3 if backend.name == "numpy" else 1
     assert threads.thread_count(backend_of(backend.array([0.0]))) == expected
+
+
+@pytest.mark.parametrize("started", [0, 1])
+def test_items_are_done_once_where_no_further_thread_can_be_started(
+    started: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under limits, "can't start new thread" comes after the item was queued."""
+    start, count = threading.Thread.start, []
+
+    def limited(thread: threading.Thread) -> None:
+        count.append(1)
+        if len(count) > started:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    done: list[int] = []
+    assert list(run(lambda i: done.append(i) or i, range(50), HOST, 4)) == list(range(50))
+    assert sorted(done) == list(range(50))
+
+
+def test_a_fit_is_possible_where_no_pool_takes_work_any_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """At the exit of the interpreter: "cannot schedule new futures after interpreter shutdown"."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    def submit(*arguments: Any, **options: Any) -> None:
+        raise RuntimeError("cannot schedule new futures after interpreter shutdown")
+
+    y = np.arange(DENSE.shape[0]) % 3
+    expected = L2CenterClassifier().fit(DENSE, y)
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", submit)
+    np.testing.assert_array_equal(L2CenterClassifier().fit(DENSE, y).scores_, expected.scores_)

@@ -354,7 +354,7 @@ class Statistics:
         ----------
         device : {"cpu", "cuda", "cuda:N", "auto"} or Backend
         """
-        if isinstance(device, str):
+        if not isinstance(device, Backend):
             device = resolve_backend(device, self.total)
         return self.copy() if device == self.backend else self.moved(device)
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -86,21 +87,34 @@ def run(
 
     def start(item: Item) -> Callable[[], Result]:
         """Submit an item; do it in this thread where no other can be started or used any more."""
-        once, future = threading.Lock(), Future[Result]()
+        once = threading.Lock()
+        outcome: list[Any] = []
 
-        def attempt(function: Callable[[Item], Result]) -> None:
+        def attempt() -> Any:
             # An item may be queued although its submission fails: it is done once all the same.
             if once.acquire(blocking=False):
                 try:
-                    future.set_result(function(item))
+                    outcome.append((work(item), None))
                 except BaseException as error:
-                    future.set_exception(error)
+                    outcome.append((None, error))
+
+        def result() -> Result:
+            while not outcome:  # in another thread
+                time.sleep(0.001)
+            found, error = outcome.pop()
+            try:
+                if error is not None:
+                    raise error
+                return found
+            finally:
+                del error  # which holds this frame, and so would keep itself alive
 
         try:
-            pool.submit(attempt, work)
+            future = pool.submit(attempt)
         except RuntimeError:
-            attempt(task)
-        return future.result
+            attempt()
+            return result
+        return lambda: future.result() or result()
 
     with ThreadPoolExecutor(threads) as pool:
         in_flight = [start(item) for item in first]

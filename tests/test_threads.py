@@ -244,6 +244,7 @@ def test_items_are_done_once_where_no_further_thread_can_be_started(
     done: list[int] = []
     assert list(run(lambda i: done.append(i) or i, range(50), HOST, 4)) == list(range(50))
     assert sorted(done) == list(range(50))
+    assert not getattr(threads._this_thread, "is_worker", False)
 
 
 def test_a_fit_is_possible_where_no_pool_takes_work_any_more(

@@ -81,9 +81,13 @@ def run(
         return
 
     def work(item: Item) -> Result:
+        before = getattr(_this_thread, "is_worker", False)
         _this_thread.is_worker = True
-        with backend.current():  # NumPy keeps its error state by thread
-            return task(item)
+        try:
+            with backend.current():  # NumPy keeps its error state by thread
+                return task(item)
+        finally:
+            _this_thread.is_worker = before
 
     def start(item: Item) -> Callable[[], Result]:
         """Submit an item; do it in this thread where no other can be started or used any more."""

@@ -163,3 +163,67 @@ def test_a_negative_index_is_found_in_every_index_type_and_width(kind: Any) -> N
             L2CenterClassifier().fit(X, [0, 0, 1, 1])
         X.indices = np.asarray([0, 1, 2, 3], dtype=kind)
         assert L2CenterClassifier(k=4).fit(X, [0, 0, 1, 1]).support_.tolist() == [0, 1, 2, 3]
+
+
+def _coo(coords: Any) -> Any:
+    matrix = scipy.sparse.coo_array(np.eye(2))
+    matrix.coords = coords
+    return matrix
+
+
+def _dia(**parts: Any) -> Any:
+    matrix = scipy.sparse.dia_array(np.eye(2))
+    for name, part in parts.items():
+        setattr(matrix, name, part)
+    return matrix
+
+
+def _lil_row(columns: Any, values: Any) -> Any:
+    matrix = scipy.sparse.lil_array(np.eye(2))
+    matrix.rows[0], matrix.data[0] = columns, values
+    return matrix
+
+
+def _dok(key: Any, value: Any = 1.0) -> Any:
+    matrix = scipy.sparse.dok_array(np.eye(2))
+    matrix._dict[key] = value
+    return matrix
+
+
+_ONES = np.asarray([0, 1])
+_NOT_INTEGERS = {
+    "far floats": lambda: _coo((np.asarray([-1e9, 0.0]), _ONES)),
+    "NaN": lambda: _coo((_ONES, np.asarray([np.nan, 0.0]))),
+    "fractions": lambda: _coo((_ONES, np.asarray([1.5, 0.0]))),
+    "strings": lambda: _coo((np.asarray(["a", "b"]), _ONES)),
+    "objects": lambda: _coo((np.asarray([1.5, 0], dtype=object), _ONES)),
+    "offsets": lambda: _dia(offsets=np.asarray([0.5])),
+}
+_DAMAGED_FORMATS = {
+    "COO with one coordinate": lambda: _coo((_ONES,)),
+    "COO without coordinates": lambda: _coo(None),
+    "DIA with a far offset": lambda: _dia(offsets=np.asarray([2**40])),
+    "LIL with a string as a column": lambda: _lil_row(["a"], [1.0]),
+    "LIL with half a column": lambda: _lil_row([0.5], [1.0]),
+    "LIL with a string as a value": lambda: _lil_row([0], ["x"]),
+    "LIL without a row": lambda: _lil_row(None, [1.0]),
+    "LIL with a number as a row": lambda: _lil_row(3, 1.0),
+    "DOK with a key out of range": lambda: _dok((5, 0)),
+    "DOK with a string as a key": lambda: _dok("a"),
+    "DOK with half a row": lambda: _dok((0.5, 0)),
+    "DOK with a string as a value": lambda: _dok((0, 1), "x"),
+}
+
+
+@pytest.mark.parametrize("name", list(_NOT_INTEGERS))
+def test_coordinates_that_are_no_integers_are_refused(name: str) -> None:
+    """SciPy's conversion of COO reads them as they are: some end the process."""
+    with pytest.raises(ValueError, match="matrix must hold integers"):
+        L2CenterClassifier().fit(_NOT_INTEGERS[name](), [0, 1])
+
+
+@pytest.mark.parametrize("name", list(_DAMAGED_FORMATS))
+def test_damaged_matrices_of_other_formats_are_named_so(name: str) -> None:
+    form = name.split()[0]
+    with pytest.raises(ValueError, match=rf"the {form} matrix of shape \(2, 2\) is damaged"):
+        L2CenterClassifier().fit(_DAMAGED_FORMATS[name](), [0, 1])

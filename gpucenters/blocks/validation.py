@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import copy
+import numbers
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -74,7 +77,8 @@ def checked_sparse(X: SparseMatrix) -> SparseMatrix:
         rows, columns = X.data.shape[1:]
         _check_compressed(X, X.shape[0] // rows, X.shape[1] // columns)
     if X.format not in ("csr", "csc"):
-        X = X.tocsr()
+        with _conversion(X):
+            X = X.tocsr()
     n, m = X.shape
     stored, ascending = _check_compressed(X, *((n, m) if X.format == "csr" else (m, n)))
     X = copy.copy(X)  # a matrix object of our own on the same arrays
@@ -83,26 +87,42 @@ def checked_sparse(X: SparseMatrix) -> SparseMatrix:
     return X
 
 
+#: The arrays of each format, those of indices first, and the number of these.
+_PARTS = {
+    "coo": (("row", "col", "data"), 2),
+    "dia": (("offsets", "data"), 1),
+    "lil": (("rows", "data"), 0),
+    "csr": (("indices", "indptr", "data"), 2),
+}
+_PARTS |= dict.fromkeys(("csc", "bsr"), _PARTS["csr"])
+
+
 def _check_parts(X: SparseMatrix) -> None:
     """Raise unless the arrays that a sparse format consists of are arrays, and fit together.
 
     They can be set to anything, and the compiled routines that convert formats do not check them.
     """
-    form = X.format
-    names = {"coo": ("row", "col", "data"), "dia": ("data", "offsets"), "lil": ("rows", "data")}
-    names |= dict.fromkeys(("csr", "csc", "bsr"), ("data", "indices", "indptr"))
-    for name in names.get(form, ()):
-        part = getattr(X, name)
+    form, (n, m) = X.format, X.shape
+    names, n_indices = _PARTS.get(form, ((), 0))
+    for number, name in enumerate(names):
+        with _conversion(X):
+            part = getattr(X, name)
         if not is_array(part):
             raise TypeError(f"the {name} of the {form.upper()} matrix is no array: {part!r}.")
-    n, m = X.shape
+        if number < n_indices and part.dtype.kind not in "iu":
+            raise ValueError(
+                f"the {name} of the {form.upper()} matrix must hold integers, got {part.dtype}."
+            )
     if form == "coo":
         fits = X.row.ndim == 1 and X.row.shape == X.col.shape == X.data.shape
     elif form == "dia":
         fits = X.data.ndim == 2 and X.offsets.shape == X.data.shape[:1]
     elif form == "lil":
         fits = X.rows.shape == X.data.shape == (n,) and all(
-            len(columns) == len(values) and all(0 <= c < m for c in columns)
+            isinstance(columns, list)
+            and isinstance(values, list)
+            and len(columns) == len(values)
+            and all(_is_index(c, m) for c in columns)
             for columns, values in zip(X.rows, X.data, strict=True)
         )
     elif form == "bsr":
@@ -110,13 +130,35 @@ def _check_parts(X: SparseMatrix) -> None:
             size > 0 and whole % size == 0
             for size, whole in zip(X.data.shape[1:], X.shape, strict=True)
         )
-    else:
-        fits = True  # CSR and CSC have a check of their own; a DOK matrix is a dict
-    if not fits:
-        raise ValueError(
-            f"the {form.upper()} matrix of shape {X.shape} is damaged: its "
-            f"{', '.join(names[form])} differ in length or do not fit its shape."
+    elif form == "dok":
+        fits = all(
+            isinstance(key, tuple) and len(key) == 2 and all(map(_is_index, key, (n, m)))
+            for key in X.keys()  # noqa: SIM118 (iterating over the matrix gives its rows)
         )
+    else:
+        fits = True  # CSR and CSC have a check of their own
+    if not fits:
+        what = f"its {', '.join(names)} differ in length or do not" if names else "its keys do not"
+        raise ValueError(
+            f"the {form.upper()} matrix of shape {X.shape} is damaged: {what} fit its shape."
+        )
+
+
+@contextmanager
+def _conversion(X: SparseMatrix) -> Iterator[None]:
+    """Turn what SciPy raises for a damaged matrix into an error that says so."""
+    try:
+        yield
+    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"the {X.format.upper()} matrix of shape {X.shape} is damaged, and SciPy cannot "
+            f"convert it: {error}"
+        ) from error
+
+
+def _is_index(value: Any, size: int) -> bool:
+    """Whether a value is an integer from 0 to size - 1."""
+    return isinstance(value, numbers.Integral) and 0 <= value < size  # type: ignore[operator]
 
 
 def _check_compressed(X: SparseMatrix, major: int, minor: int) -> tuple[int, bool]:
@@ -130,8 +172,6 @@ def _check_compressed(X: SparseMatrix, major: int, minor: int) -> tuple[int, boo
         raise ValueError(
             f"the indptr of the {name} matrix has shape {X.indptr.shape}, expected {(major + 1,)}."
         )
-    if X.indptr.dtype.kind not in "iu" or X.indices.dtype.kind not in "iu":
-        raise ValueError(f"indptr and indices of the {name} matrix must hold integers.")
     if X.format != "bsr" and X.data.ndim != 1:
         raise ValueError(f"the data of the {name} matrix has shape {X.data.shape}: one dimension.")
     if X.indices.ndim != 1 or X.indices.shape[0] > X.data.shape[0]:

@@ -80,7 +80,7 @@ def solve_l1(block: Block, samples: Samples, ctx: Context, scale: str | None = N
     sigma = None
     if scale is not None:
         moments = class_moments(block, samples, ctx, per_feature=True)
-        sigma = feature_scale(moments, moments.centred_squares(ctx), scale, ctx)
+        sigma = feature_scale(moments, scale, ctx)
     samples = samples.with_equal_weights_as_one()
     k, m = samples.n_classes, block.shape[1]
     # Right for each column whose medians all are zero; the others are sorted and overwritten.

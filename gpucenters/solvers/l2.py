@@ -17,7 +17,7 @@ from ..statistics.moments import ClassMoments, class_moments
 from .centers import SparseCenters
 from .entry import solve_from_data
 from .linear_form import LinearForm, squared_distance_form
-from .scaling import feature_scale
+from .scaling import check_divisor, scale_at
 
 _UNDERFLOW = 1e-140  # sums below it have squares near, or below, the smallest numbers
 
@@ -93,13 +93,15 @@ def solve_l2(moments: ClassMoments, ctx: Context, scale: str | None = None) -> L
         ctx.map_columns(fill, m, len(weight))
         squares = moments.within_sum_of_squares(ctx)
     else:
-        centred = moments.centred_squares(ctx)
-        sigma = feature_scale(moments, centred, scale, ctx)
+        check_divisor(weight, scale)
+        sigma = backend.zeros(m)
 
         def fill_scaled(part: slice) -> Array:
+            centred = moments.centred_at(part)
+            sigma[part] = scale_at(moments, centred, part, scale)
             variance = sigma[part] * sigma[part]
             gain[part] = _gain(total[:, part], weight, backend) / variance
-            return xp.sum(centred[:, part] / variance, axis=1)
+            return xp.sum(centred / variance, axis=1)
 
         squares = to_floats(ctx.sum_columns(fill_scaled, m, len(weight)))
     loss = sum(s / w for s, w in zip(squares, weight, strict=True))

@@ -18,7 +18,7 @@ def check_scale(scale: str | None) -> None:
         raise ValueError(f"scale={scale!r} is not valid: use None, 'std' or 'pooled'.")
 
 
-def feature_scale(moments: ClassMoments, centred: Array, scale: str, ctx: Context) -> Array:
+def feature_scale(moments: ClassMoments, scale: str, ctx: Context) -> Array:
     """Standard deviation of each feature; 1 where a feature is constant up to rounding.
 
     "std": sigma^2 = (sum of M_c + sum of W_c (mean_c - mean)^2) / W, over all samples. "pooled":
@@ -28,8 +28,7 @@ def feature_scale(moments: ClassMoments, centred: Array, scale: str, ctx: Contex
     Parameters
     ----------
     moments : ClassMoments
-    centred : array of shape (K, m)
-        M_c: the centred squares of the moments.
+        With second moments for each feature.
     scale : {"std", "pooled"}
     ctx : Context
 
@@ -42,23 +41,33 @@ def feature_scale(moments: ClassMoments, centred: Array, scale: str, ctx: Contex
     ValueError
         For "pooled" where sum W_c - K is not positive.
     """
+    check_divisor(moments.class_weight, scale)
+    m, k = moments.shape[1], moments.shape[0]
+    sigma = moments.backend.zeros(m)
+
+    def fill(part: slice) -> None:
+        sigma[part] = scale_at(moments, moments.centred_at(part), part, scale)
+
+    ctx.map_columns(fill, m, k)
+    return sigma
+
+
+def check_divisor(weight: list[float], scale: str) -> None:
+    """Raise a ValueError for an unknown scale, and for "pooled" unless sum W_c - K is positive."""
     check_scale(scale)
-    backend, weight = moments.backend, moments.class_weight
     total_weight, k = sum(weight), len(weight)
     if scale == "pooled" and total_weight - k <= 0:
         raise ValueError(
             f"scale='pooled' needs more weight than classes: the weights sum to {total_weight:g}, "
             f"and there are {k} classes."
         )
-    m = moments.total.shape[1]
-    sigma = backend.zeros(m)
 
-    def fill(part: slice) -> None:
-        sums = moments.total[:, part], centred[:, part]
-        sigma[part] = _standard_deviation(*sums, weight, sum(moments.count), scale, backend)
 
-    ctx.map_columns(fill, m, k)
-    return sigma
+def scale_at(moments: ClassMoments, centred: Array, part: slice, scale: str) -> Array:
+    """`feature_scale` of some features, with their centred squares at hand: (b,)."""
+    weight, n = moments.class_weight, sum(moments.count)
+    total = moments.total[:, part]
+    return _standard_deviation(total, centred, weight, n, scale, moments.backend)
 
 
 def _standard_deviation(

@@ -289,32 +289,36 @@ class ClassMoments(Statistics):
 
     # --- what models read ----------------------------------------------------------------------
 
-    def centred_squares(self, ctx: Context) -> Array:
-        """Sums of squares about the class means for each feature: (K, m)."""
+    def centred_at(self, part: slice) -> Array:
+        """Sums of squares about the class means of some features: (K, b)."""
         if self.centred is not None:
-            return self.centred
-        square, total = self.square, self.total
-        assert square is not None
+            return self.centred[:, part]
+        assert self.square is not None
+        xp, total = self.backend.xp, self.total[:, part]
         weight = self.backend.asarray([w or 1.0 for w in self.class_weight])[:, None]
-        found = self.backend.zeros(self.shape)
-
-        def fill(part: slice) -> None:
-            means = total[:, part] / weight
-            found[:, part] = clip_negative(square[:, part] - total[:, part] * means)
-
-        ctx.map_columns(fill, self.shape[1], self.shape[0])
-        if self.ill_conditioned is not None:
-            found[:, self.ill_conditioned] = self.ill_centred
-        return found
+        found = clip_negative(self.square[:, part] - total * (total / weight))
+        ill = self.ill_conditioned
+        if ill is None:
+            return found
+        # Columns of other parts go to one more column: to leave them out, a device would wait.
+        k, width = found.shape
+        position = xp.where((ill >= part.start) & (ill < part.stop), ill - part.start, width)
+        found = xp.concat([found, self.backend.zeros((k, 1))], axis=1)
+        found[:, position] = self.ill_centred
+        return found[:, :width]
 
     def within_sum_of_squares(self, ctx: Context) -> list[float]:
         """Sum of squares about the mean of each class, over all features."""
+        k, m = self.shape
         if self.sum_of_squares is not None:
             norms, squares = _squared_norms(self.total, ctx), to_floats(self.sum_of_squares)
-            sums = zip(norms, squares, self.class_weight, self.count, strict=True)
-            return [_about_mean(*numbers) for numbers in sums]
-        found = self.centred_squares(ctx)
-        return to_floats(found if found.ndim == 1 else self.backend.xp.sum(found, axis=1))
+            numbers = zip(norms, squares, self.class_weight, self.count, strict=True)
+            return [_about_mean(*of_class) for of_class in numbers]
+        if self.centred is not None and self.centred.ndim == 1:
+            return to_floats(self.centred)
+        xp = self.backend.xp
+        sums = ctx.sum_columns(lambda part: xp.sum(self.centred_at(part), axis=1), m, k)
+        return to_floats(sums)
 
     def _become_centred(self, ctx: Context) -> None:
         if self.centred is not None:
@@ -322,7 +326,13 @@ class ClassMoments(Statistics):
         if self.sum_of_squares is not None:
             self.centred = self.backend.asarray(self.within_sum_of_squares(ctx))
         else:
-            self.centred = self.centred_squares(ctx)
+            centred = self.backend.zeros(self.shape)
+
+            def fill(part: slice) -> None:
+                centred[:, part] = self.centred_at(part)
+
+            ctx.map_columns(fill, self.shape[1], self.shape[0])
+            self.centred = centred
         self.square = self.sum_of_squares = self.norms = None
         self.ill_conditioned = self.ill_total = self.ill_centred = None
 

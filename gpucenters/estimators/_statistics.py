@@ -14,7 +14,8 @@ from ..blocks.block import Block
 from ..blocks.samples import Samples, raise_without_weight
 from ..solvers.centers import Centers
 from ..statistics.base import Recipe, Statistics
-from ._base import CenterClassifier, Fitted
+from ._base import CenterClassifier
+from ._fitted import Fitted
 from .labels import encode, encode_against, host_labels
 from .probabilities import log_softmax, softmax
 from .validation import check_backend, check_X, validated, work_backend

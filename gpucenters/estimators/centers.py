@@ -13,7 +13,8 @@ from ..solvers.l2 import L2Centers, solve_l2
 from ..solvers.scaling import check_scale
 from ..statistics.base import Recipe
 from ..statistics.moments import ClassMoments, class_moments
-from ._base import CenterClassifier, Fitted
+from ._base import CenterClassifier
+from ._fitted import Fitted
 from ._linear import NearestCenterDecision
 from ._selector import FeatureSelector
 from ._statistics import StatisticsClassifier

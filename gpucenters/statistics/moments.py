@@ -12,12 +12,11 @@ from ..arrays.functions import clip_negative, to_float, to_floats
 from ..arrays.typing import Array
 from ..blocks.accumulators import CentredSums, RawSums
 from ..blocks.block import Block
-from ..blocks.conditioning import LARGEST_SHARE, is_ill_conditioned
+from ..blocks.conditioning import is_ill_conditioned
 from ..blocks.errors import LARGEST_SQUARABLE
 from ..blocks.samples import Samples
 from .base import Recipe, Statistics, sums_too_large
-
-_EXACT_INTEGERS = 2.0**53  # integers below it are exact in float64
+from .raw_sums import EXACT_INTEGERS, about_mean, are_well_conditioned, squared_norms
 
 
 @dataclass(eq=False)
@@ -126,10 +125,10 @@ class ClassMoments(Statistics):
         xp = self.backend.xp
         norms: list[float]
         if columns is None or self.norms is None:
-            norms = _squared_norms(new.total, ctx)
+            norms = squared_norms(new.total, ctx)
         else:
-            now = _squared_norms(xp.take(new.total, columns, axis=1), ctx)
-            was = _squared_norms(before["total"], ctx)
+            now = squared_norms(xp.take(new.total, columns, axis=1), ctx)
+            was = squared_norms(before["total"], ctx)
             norms = [n + (a - b) for n, a, b in zip(self.norms, now, was, strict=True)]
         new.norms = norms
         new.integers = self.integers and samples.has_integer_weights and block.holds_integers(ctx)
@@ -145,16 +144,11 @@ class ClassMoments(Statistics):
         return centred
 
     def _is_accurate(self, norms: list[float], *, least: int = 2) -> bool:
-        """Whether `_about_mean` of these raw sums over all features loses few digits, or none.
-
-        Classes of fewer than ``least`` samples are left out: one sample has no scatter.
-        """
+        """Whether these raw sums over all features are: see `are_well_conditioned`."""
         assert self.sum_of_squares is not None
         squares = to_floats(self.sum_of_squares)
         sums = list(zip(norms, squares, self.class_weight, self.count, strict=True))
-        if all(n < least or t2 <= LARGEST_SHARE * w * q for t2, q, w, n in sums):
-            return True
-        return self.integers and all(w * q < _EXACT_INTEGERS for _, q, w, _ in sums)
+        return are_well_conditioned(sums, least=least, integers=self.integers)
 
     def _columns_changed_by(self, block: Block) -> Array | None:
         # Where the weight of a class grows, its centred squares change in every column.
@@ -176,7 +170,8 @@ class ClassMoments(Statistics):
             other = other._same_arrays()
             other._become_centred(ctx)
         elif self.ill_conditioned is not None or other.ill_conditioned is not None:
-            columns = _union(self.ill_conditioned, other.ill_conditioned, self.backend.xp)
+            both = [a for a in (self.ill_conditioned, other.ill_conditioned) if a is not None]
+            columns = self.backend.xp.unique_values(self.backend.xp.concat(both))
             other = other._same_arrays()
             self._keep_centred(columns)
             other._keep_centred(columns)
@@ -192,11 +187,11 @@ class ClassMoments(Statistics):
         self.integers, self.norms = self.integers and other.integers, None
         weight = sum([*self.class_weight, *other.class_weight])
         squares = sum([*to_floats(self.sum_of_squares), *to_floats(other.sum_of_squares)])
-        if self.integers and weight * squares < _EXACT_INTEGERS:
+        if self.integers and weight * squares < EXACT_INTEGERS:
             return False
         for part in (self._same_arrays(), other._same_arrays()):
             part.integers = False
-            if not part._is_accurate(_squared_norms(part.total, ctx), least=1):
+            if not part._is_accurate(squared_norms(part.total, ctx), least=1):
                 return True
         return False
 
@@ -311,9 +306,9 @@ class ClassMoments(Statistics):
         """Sum of squares about the mean of each class, over all features."""
         k, m = self.shape
         if self.sum_of_squares is not None:
-            norms, squares = _squared_norms(self.total, ctx), to_floats(self.sum_of_squares)
+            norms, squares = squared_norms(self.total, ctx), to_floats(self.sum_of_squares)
             numbers = zip(norms, squares, self.class_weight, self.count, strict=True)
-            return [_about_mean(*of_class) for of_class in numbers]
+            return [about_mean(*of_class) for of_class in numbers]
         if self.centred is not None and self.centred.ndim == 1:
             return to_floats(self.centred)
         xp = self.backend.xp
@@ -348,33 +343,6 @@ class ClassMoments(Statistics):
         return to_float(xp.max(xp.stack(most))) > LARGEST_SQUARABLE
 
 
-def _squared_norms(total: Array, ctx: Context) -> list[float]:
-    xp = ctx.backend.xp
-    if total.shape[1] == 0:
-        return [0.0] * total.shape[0]
-
-    def squares(part: slice) -> Array:
-        x = total[:, part]
-        return xp.sum(x * x, axis=1)
-
-    return to_floats(ctx.sum_columns(squares, total.shape[1], total.shape[0]))
-
-
-def _about_mean(squared_total: float, square: float, weight: float, count: int) -> float:
-    """The sum of squares about the mean: ``q - t^2 / W``, exact for integers that are not large."""
-    if count < 2:
-        return 0.0 * square  # NaN and infinity stay
-    if weight * square < _EXACT_INTEGERS:
-        return max((weight * square - squared_total) / weight, 0.0)
-    return max(square - squared_total / weight, 0.0)
-
-
-def _union(a: Array | None, b: Array | None, xp: object) -> Array:
-    if a is None or b is None:
-        return xp.sort(b if a is None else a)  # type: ignore[attr-defined]
-    return xp.unique_values(xp.concat([a, b]))  # type: ignore[attr-defined]
-
-
 def class_moments(
     block: Block, samples: Samples, ctx: Context, *, per_feature: bool
 ) -> ClassMoments:
@@ -395,7 +363,7 @@ def class_moments(
     moments = read(raw=block.has_implicit_zeros)
     if moments.sum_of_squares is not None:
         moments.integers = False
-        norms = _squared_norms(moments.total, ctx)
+        norms = squared_norms(moments.total, ctx)
         if not moments._is_accurate(norms, least=1):
             moments.integers = samples.has_integer_weights and block.holds_integers(ctx)
             if not moments._is_accurate(norms):

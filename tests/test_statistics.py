@@ -484,3 +484,56 @@ def test_scaled_l2_of_sparse_data_does_not_depend_on_the_unit_of_weights(weight:
         scipy.sparse.csr_array(values), labels, np.full(20, weight)
     )
     np.testing.assert_allclose(found.scores_, expected.scores_, rtol=1e-6)
+
+
+def test_statistics_of_other_values_or_moments_do_not_serve_a_model() -> None:
+    present = SparseBernoulliNB(binarize=0.0).statistics(X, y)
+    with pytest.raises(ValueError, match="Make the statistics with the parameters of this model"):
+        SparseBernoulliNB(binarize=1.0).fit_statistics(present)
+    plain = MahalanobisCenterClassifier(shrinkage=0.3).statistics(X, y)
+    with pytest.raises(ValueError, match="needs cross moments with fourth moments, got cross m"):
+        MahalanobisCenterClassifier(shrinkage="ledoit-wolf").fit_statistics(plain)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array])
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_a_batch_that_was_not_committed_is_taken_back_by_every_method(
+    model: Any, kind: Any
+) -> None:
+    from gpucenters.arrays.context import Context
+    from gpucenters.blocks.convert import as_block
+    from gpucenters.blocks.samples import make_samples
+
+    batch = model._read(as_block(kind(X[30:]), _HOST))
+    samples, ctx = make_samples(y[30:], 30, _HOST, n_classes=3), Context.of(_HOST)
+
+    def made(batches: int = 0) -> Statistics:
+        statistics = model.statistics(kind(X[:30]), y[:30], classes=[0, 1, 2])
+        for _ in range(batches):  # as an interrupt before the assignment leaves them
+            statistics.add_batch(batch, samples, ctx)
+        return statistics
+
+    kept = _bits(made())
+    assert [a.tobytes() for _, _, a in made(1)._arrays()] != kept[:-2]
+    assert _bits(made(1).copy()) == kept
+    assert _bits(made(1).to("cuda")) == kept
+    assert _bits(pickle.loads(pickle.dumps(made(1)))) == kept
+    assert _bits(made(1).merge_classes([0, 1, 2])) == _bits(made().merge_classes([0, 1, 2]))
+    assert _bits(made(1).merge(made(1))) == _bits(made().merge(made()))
+    assert _bits(made(2)) == kept
+
+
+def test_merged_classes_are_in_the_order_of_three_labels() -> None:
+    apart = L2CenterClassifier().statistics(X, y, sample_weight=1.0 + y)
+    union = apart.merge_classes([0, 1, 2], classes=["c", "a", "b"])
+    assert union.classes.tolist() == ["a", "b", "c"]
+    assert union.class_weight == [40.0, 60.0, 20.0]
+    np.testing.assert_array_equal(union.total, apart.total[[1, 2, 0]])
+
+
+def test_statistics_without_names_take_the_names_of_those_they_are_merged_with() -> None:
+    pandas = pytest.importorskip("pandas")
+    plain = L2CenterClassifier().statistics(X, y)
+    frame = pandas.DataFrame(X, columns=list("abcde"))
+    merged = plain.merge(L2CenterClassifier().statistics(frame, y))
+    assert merged.feature_names.tolist() == list("abcde")

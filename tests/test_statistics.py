@@ -537,3 +537,65 @@ def test_statistics_without_names_take_the_names_of_those_they_are_merged_with()
     frame = pandas.DataFrame(X, columns=list("abcde"))
     merged = plain.merge(L2CenterClassifier().statistics(frame, y))
     assert merged.feature_names.tolist() == list("abcde")
+
+
+CANCELLING = {
+    "real": ([3e7 + 0.3, 3e7 + 0.3, 3e7 + 0.7, 3e7 + 0.7], None),
+    "real before whole": ([3e7 + 0.3, 3e7 + 0.3, 3e7, 3e7], None),
+    "whole before real": ([3e7, 3e7, 3e7 + 0.3, 3e7 + 0.3], None),
+    "whole of real weights": ([3e7, 3e7, 3e7 + 1, 3e7 + 1], [0.3, 0.3, 0.1, 0.1]),
+    "whole and large in one class": ([0.0, 1e9, 1.0, 1e9 + 1], None),
+}
+
+
+@pytest.mark.parametrize("width", [1, 1000])
+@pytest.mark.parametrize("case", list(CANCELLING))
+def test_objective_of_sparse_rows_that_cancel_is_that_of_dense_data(case: str, width: int) -> None:
+    values, weights = np.zeros((4, width)), CANCELLING[case][1]
+    values[:, 0] = CANCELLING[case][0]
+    w = np.ones(4) if weights is None else np.asarray(weights)
+    labels, matrix = np.asarray([0, 1, 0, 1]), scipy.sparse.csr_array(values)
+    expected = L2CenterClassifier().fit(values, labels, w).objective_
+    assert expected > 0.01
+    stream, parts = L2CenterClassifier(), []
+    for rows in (slice(0, 2), slice(2, 4)):
+        stream.partial_fit(matrix[rows], labels[rows], [0, 1], sample_weight=w[rows])
+        part = L2CenterClassifier().statistics(matrix[rows], labels[rows], sample_weight=w[rows])
+        parts.append(part)
+    merged = L2CenterClassifier().fit_statistics(parts[0].merge(parts[1]))
+    whole = L2CenterClassifier().fit(matrix, labels, w)
+    for model in (stream, merged, whole):
+        assert model.objective_ == pytest.approx(expected, rel=1e-6)
+
+
+def test_whole_numbers_that_are_exact_in_each_part_alone_merge_without_loss() -> None:
+    values = np.asarray([3e7 + 1, 3e7, 3e7, 3e7, 0, 0])[:, None]
+    labels = np.asarray([0, 0, 0, 0, 1, 1])
+    expected = L2CenterClassifier().fit(values, labels).objective_
+    for cuts in ((slice(0, 1), slice(1, 6)), (slice(1, 6), slice(0, 1))):
+        one, other = (
+            L2CenterClassifier().statistics(
+                scipy.sparse.csr_array(values[rows]), labels[rows], classes=[0, 1]
+            )
+            for rows in cuts
+        )
+        assert one.sum_of_squares is not None and other.sum_of_squares is not None
+        found = L2CenterClassifier().fit_statistics(one.merge(other)).objective_
+        assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_class_of_one_sample_has_no_scatter_whatever_its_weight() -> None:
+    matrix = scipy.sparse.csr_array([[0.1, 1e5 / 3], [1 / 3, 0.7]])
+    weights = np.asarray([[0.3, 0.7], [0.7, 0.3], [1 / 3, 1e-3]])
+    for w in weights:
+        assert L2CenterClassifier().fit(matrix, [0, 1], w).objective_ == 0
+
+
+def test_a_stream_of_sparse_rows_keeps_the_squared_norms_of_its_sums() -> None:
+    values = np.zeros((12, 1000))
+    values[np.arange(12), np.arange(12) % 5 * 200] = np.arange(12) / 3 - 1.7
+    stream, matrix = L2CenterClassifier(), scipy.sparse.csr_array(values)
+    for i in range(12):
+        stream.partial_fit(matrix[i : i + 1], [i % 2], classes=[0, 1])
+        kept = stream._fitted.statistics
+        np.testing.assert_allclose(kept.norms, (kept.total**2).sum(axis=1), rtol=1e-12)

@@ -599,3 +599,29 @@ def test_a_stream_of_sparse_rows_keeps_the_squared_norms_of_its_sums() -> None:
         stream.partial_fit(matrix[i : i + 1], [i % 2], classes=[0, 1])
         kept = stream._fitted.statistics
         np.testing.assert_allclose(kept.norms, (kept.total**2).sum(axis=1), rtol=1e-12)
+
+
+def test_single_sparse_rows_of_whole_numbers_merge_to_raw_sums() -> None:
+    values, labels = 1e4 + np.arange(12.0)[:, None], np.arange(12) % 2
+    parts = [
+        L2CenterClassifier().statistics(
+            scipy.sparse.csr_array(values[i : i + 1]), labels[i : i + 1], classes=[0, 1]
+        )
+        for i in range(12)
+    ]
+    expected = [float((values[labels == c] ** 2).sum()) for c in (0, 1)]
+    assert _merged(parts).sum_of_squares.tolist() == expected
+    assert _merged(parts[::-1]).sum_of_squares.tolist() == expected
+
+
+def test_a_column_that_a_batch_makes_ill_conditioned_keeps_the_scatter_of_earlier_batches() -> None:
+    first = np.asarray([0, 100, 2000, 1500])[:, None]
+    values = np.concatenate([first, 1000 + np.arange(40)[:, None] % 3])
+    labels = np.arange(44) % 2
+    expected = L2CenterClassifier(scale="pooled").fit(values, labels)
+    matrix, stream = scipy.sparse.csr_array(values), L2CenterClassifier(scale="pooled")
+    stream.partial_fit(matrix[:4], labels[:4], classes=[0, 1])
+    assert stream._fitted.statistics.ill_conditioned is None
+    stream.partial_fit(matrix[4:], labels[4:])
+    assert stream._fitted.statistics.ill_conditioned.tolist() == [0]
+    np.testing.assert_allclose(stream.scale_, expected.scale_, rtol=1e-9)

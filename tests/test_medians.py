@@ -303,3 +303,36 @@ def test_the_gain_of_long_columns_equals_its_definition(values: str, backend: An
             gain[i] += float((sum(apart) - sum(near)) / len(rows))
     np.testing.assert_allclose(backend.host(centers.gain), gain, rtol=1e-12, atol=1e-14)
     assert np.any(gain > 0)
+
+
+def test_a_stored_weight_of_half_a_class_up_to_rounding_makes_a_midpoint(backend: Any) -> None:
+    weights = np.asarray([0.1, 0.2, 0.3])
+    assert 2 * weights[2] < weights.sum()  # by rounding
+    X = np.asarray([0.0, 0.0, 4.0, 0.0, 0.0, 4.0])[:, None]
+    for container in backend.containers(X):
+        centers = l1_centers(container, [0] * 3 + [1] * 3, sample_weight=np.tile(weights, 2))
+        assert backend.host(centers.free).tolist() == [[2.0], [2.0]]
+
+
+def test_half_of_a_million_inexact_weights_is_half_of_their_sum() -> None:
+    n, weight = 2**20, 0.1
+    X = np.repeat([1.0, 3.0], n // 2)[:, None]
+    assert abs(np.cumsum(np.full(n, weight))[-1] / (n * weight) - 1) > 1e-12
+    for values, median in ((X, 2.0), (-X, -2.0)):
+        y = np.concatenate([np.zeros(n, np.int64), [1]])
+        centers = l1_centers(
+            np.concatenate([values, [[0.0]]]), y, sample_weight=np.full(n + 1, weight)
+        )
+        assert centers.free[0, 0] == median
+
+
+@pytest.mark.parametrize("smaller", [2**29 + 1, 2**31 - 1])
+def test_joint_medians_of_whole_weights_up_to_the_range_of_integers_are_exact(
+    smaller: int, backend: Any
+) -> None:
+    X, y = np.asarray([[0.0], [4.0], [4.0], [8.0]]), [0, 0, 1, 1]
+    weights = [1, smaller - 1, 2**31 - 1, 1]  # of which one decides
+    expected = _expected(X.astype(np.int64), y, weights)
+    for container in backend.containers(X):
+        centers = l1_centers(container, y, sample_weight=np.asarray(weights, dtype=np.float64))
+        assert_close(solution(centers, backend), expected)

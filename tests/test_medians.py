@@ -318,21 +318,36 @@ def test_half_of_a_million_inexact_weights_is_half_of_their_sum() -> None:
     n, weight = 2**20, 0.1
     X = np.repeat([1.0, 3.0], n // 2)[:, None]
     assert abs(np.cumsum(np.full(n, weight))[-1] / (n * weight) - 1) > 1e-12
+    weights = np.append(np.full(n, weight), 1.0)
     for values, median in ((X, 2.0), (-X, -2.0)):
-        y = np.concatenate([np.zeros(n, np.int64), [1]])
-        centers = l1_centers(
-            np.concatenate([values, [[0.0]]]), y, sample_weight=np.full(n + 1, weight)
-        )
+        rows = np.append(values, [[0.0]], axis=0)
+        centers = l1_centers(rows, np.arange(n + 1) // n, sample_weight=weights)
         assert centers.free[0, 0] == median
 
 
-@pytest.mark.parametrize("smaller", [2**29 + 1, 2**31 - 1])
-def test_joint_medians_of_whole_weights_up_to_the_range_of_integers_are_exact(
-    smaller: int, backend: Any
-) -> None:
-    X, y = np.asarray([[0.0], [4.0], [4.0], [8.0]]), [0, 0, 1, 1]
-    weights = [1, smaller - 1, 2**31 - 1, 1]  # of which one decides
-    expected = _expected(X.astype(np.int64), y, weights)
+def test_joint_median_of_whole_weights_near_the_range_of_integers_is_exact(backend: Any) -> None:
+    # Seven tenths of the joint weight are at 0; shares of the classes have no common factor.
+    part, whole = 858_993_459, 2**31
+    X, weights = np.asarray([[0.0], [0.0], [10.0]]), [float(whole - 1), part, whole - part]
     for container in backend.containers(X):
-        centers = l1_centers(container, y, sample_weight=np.asarray(weights, dtype=np.float64))
-        assert_close(solution(centers, backend), expected)
+        centers = l1_centers(container, [0, 1, 1], sample_weight=weights)
+        assert backend.host(centers.free).tolist() == [[0.0], [10.0]]
+        assert backend.host(centers.tied).tolist() == [0.0]
+
+
+@pytest.mark.parametrize(
+    ("rows", "weight", "median"),
+    [
+        ((0, 1), None, 2.0),  # half of the smaller class
+        ((0, 1, 2, 3), None, 4.0),  # few of all rows
+        ((0,), [9.0] + [1.0] * 11, 4.0),  # one row with most of the weight of its class
+    ],
+)
+def test_a_column_that_stores_few_entries_of_one_class_has_its_median(
+    rows: tuple, weight: Any, median: float, sparse_backend: Any
+) -> None:
+    X = np.zeros((12, 1))
+    X[list(rows)] = 4
+    for container in (sparse_backend.csr(X), sparse_backend.csc(X)):
+        centers = l1_centers(container, [0] * 4 + [1] * 8, sample_weight=weight)
+        assert sparse_backend.host(centers.free).tolist() == [[median], [0.0]]

@@ -136,6 +136,18 @@ def test_many_classes_share_one_scatter_and_a_stream_does_not(
     assert_same_model(streamed, apart, backend)
 
 
+def test_many_classes_with_fourth_moments_are_kept_apart(
+    monkeypatch: pytest.MonkeyPatch, backend: Any
+) -> None:
+    X, y = correlated(6, 120)
+    model = MahalanobisCenterClassifier(k=3, shrinkage="ledoit-wolf")
+    expected = clone(model).fit(backend.array(X), y)
+    monkeypatch.setattr(cross_moments, "_MOST_APART", 0)
+    found = clone(model).fit(backend.array(X), y)
+    assert found._fitted.statistics.scatter.shape == (6, 5, 5)
+    assert_same_model(found, expected, backend)
+
+
 @pytest.mark.parametrize("layout", [np.asarray, scipy.sparse.csr_array, scipy.sparse.csc_array])
 @pytest.mark.parametrize("shrinkage", [0.1, "ledoit-wolf"])
 def test_bits_do_not_depend_on_threads_or_budget(

@@ -113,3 +113,68 @@ def test_a_child_forked_while_another_thread_holds_the_lock_can_fit() -> None:
     finally:
         release.set()
         holder.join()
+
+
+def test_other_threads_can_limit_blas_after_the_last_context() -> None:
+    from threadpoolctl import threadpool_limits
+
+    from gpucenters.arrays.backend import HOST
+    from gpucenters.arrays.linalg import one_blas_thread
+
+    seen: list[set[int]] = []
+
+    def limit() -> None:
+        with threadpool_limits(3, user_api="blas"):
+            seen.append(_blas_threads())
+
+    with one_blas_thread(HOST):
+        pass
+    other = threading.Thread(target=limit)
+    other.start()
+    other.join()
+    assert seen == [{3}]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_child_forked_inside_a_context_restores_the_threads_of_its_parent() -> None:
+    from threadpoolctl import threadpool_limits
+
+    from gpucenters.arrays.backend import HOST
+    from gpucenters.arrays.linalg import one_blas_thread
+
+    with threadpool_limits(2, user_api="blas"):
+        before = _blas_threads()
+        with one_blas_thread(HOST):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # of fork beside threads
+                child = os.fork()
+            if child == 0:
+                right = False
+                try:
+                    with one_blas_thread(HOST):
+                        right = _blas_threads() == {1}
+                    right = right and _blas_threads() == before
+                finally:
+                    os._exit(0 if right else 1)
+            assert os.waitpid(child, 0)[1] == 0
+        assert _blas_threads() == before
+
+
+def test_blas_is_limited_where_another_thread_has_set_a_limit() -> None:
+    from threadpoolctl import threadpool_limits
+
+    from gpucenters.arrays.backend import HOST
+    from gpucenters.arrays.linalg import one_blas_thread
+
+    seen: list[set[int]] = []
+
+    def hold() -> None:
+        with one_blas_thread(HOST):
+            seen.append(_blas_threads())
+        seen.append(_blas_threads())
+
+    with threadpool_limits(2, user_api="blas"):
+        other = threading.Thread(target=hold)
+        other.start()
+        other.join()
+    assert seen == [{1}, {2}]

@@ -303,3 +303,51 @@ def test_the_gain_of_long_columns_equals_its_definition(values: str, backend: An
             gain[i] += float((sum(apart) - sum(near)) / len(rows))
     np.testing.assert_allclose(backend.host(centers.gain), gain, rtol=1e-12, atol=1e-14)
     assert np.any(gain > 0)
+
+
+def test_a_stored_weight_of_half_a_class_up_to_rounding_makes_a_midpoint(backend: Any) -> None:
+    weights = np.asarray([0.1, 0.2, 0.3])
+    assert 2 * weights[2] < weights.sum()  # by rounding
+    X = np.asarray([0.0, 0.0, 4.0, 0.0, 0.0, 4.0])[:, None]
+    for container in backend.containers(X):
+        centers = l1_centers(container, [0] * 3 + [1] * 3, sample_weight=np.tile(weights, 2))
+        assert backend.host(centers.free).tolist() == [[2.0], [2.0]]
+
+
+def test_half_of_a_million_inexact_weights_is_half_of_their_sum() -> None:
+    n, weight = 2**20, 0.1
+    X = np.repeat([1.0, 3.0], n // 2)[:, None]
+    assert abs(np.cumsum(np.full(n, weight))[-1] / (n * weight) - 1) > 1e-12
+    weights = np.append(np.full(n, weight), 1.0)
+    for values, median in ((X, 2.0), (-X, -2.0)):
+        rows = np.append(values, [[0.0]], axis=0)
+        centers = l1_centers(rows, np.arange(n + 1) // n, sample_weight=weights)
+        assert centers.free[0, 0] == median
+
+
+def test_joint_median_of_whole_weights_near_the_range_of_integers_is_exact(backend: Any) -> None:
+    # Seven tenths of the joint weight are at 0; shares of the classes have no common factor.
+    part, whole = 858_993_459, 2**31
+    X, weights = np.asarray([[0.0], [0.0], [10.0]]), [float(whole - 1), part, whole - part]
+    for container in backend.containers(X):
+        centers = l1_centers(container, [0, 1, 1], sample_weight=weights)
+        assert backend.host(centers.free).tolist() == [[0.0], [10.0]]
+        assert backend.host(centers.tied).tolist() == [0.0]
+
+
+@pytest.mark.parametrize(
+    ("rows", "weight", "median"),
+    [
+        ((0, 1), None, 2.0),  # half of the smaller class
+        ((0, 1, 2, 3), None, 4.0),  # few of all rows
+        ((0,), [9.0] + [1.0] * 11, 4.0),  # one row with most of the weight of its class
+    ],
+)
+def test_a_column_that_stores_few_entries_of_one_class_has_its_median(
+    rows: tuple, weight: Any, median: float, sparse_backend: Any
+) -> None:
+    X = np.zeros((12, 1))
+    X[list(rows)] = 4
+    for container in (sparse_backend.csr(X), sparse_backend.csc(X)):
+        centers = l1_centers(container, [0] * 4 + [1] * 8, sample_weight=weight)
+        assert sparse_backend.host(centers.free).tolist() == [[median], [0.0]]

@@ -484,3 +484,144 @@ def test_scaled_l2_of_sparse_data_does_not_depend_on_the_unit_of_weights(weight:
         scipy.sparse.csr_array(values), labels, np.full(20, weight)
     )
     np.testing.assert_allclose(found.scores_, expected.scores_, rtol=1e-6)
+
+
+def test_statistics_of_other_values_or_moments_do_not_serve_a_model() -> None:
+    present = SparseBernoulliNB(binarize=0.0).statistics(X, y)
+    with pytest.raises(ValueError, match="Make the statistics with the parameters of this model"):
+        SparseBernoulliNB(binarize=1.0).fit_statistics(present)
+    plain = MahalanobisCenterClassifier(shrinkage=0.3).statistics(X, y)
+    with pytest.raises(ValueError, match="needs cross moments with fourth moments, got cross m"):
+        MahalanobisCenterClassifier(shrinkage="ledoit-wolf").fit_statistics(plain)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array])
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_a_batch_that_was_not_committed_is_taken_back_by_every_method(
+    model: Any, kind: Any
+) -> None:
+    from gpucenters.arrays.context import Context
+    from gpucenters.blocks.convert import as_block
+    from gpucenters.blocks.samples import make_samples
+
+    batch = model._read(as_block(kind(X[30:]), _HOST))
+    samples, ctx = make_samples(y[30:], 30, _HOST, n_classes=3), Context.of(_HOST)
+
+    def made(batches: int = 0) -> Statistics:
+        statistics = model.statistics(kind(X[:30]), y[:30], classes=[0, 1, 2])
+        for _ in range(batches):  # as an interrupt before the assignment leaves them
+            statistics.add_batch(batch, samples, ctx)
+        return statistics
+
+    kept = _bits(made())
+    assert [a.tobytes() for _, _, a in made(1)._arrays()] != kept[:-2]
+    assert _bits(made(1).copy()) == kept
+    assert _bits(made(1).to("cuda")) == kept
+    assert _bits(pickle.loads(pickle.dumps(made(1)))) == kept
+    assert _bits(made(1).merge_classes([0, 1, 2])) == _bits(made().merge_classes([0, 1, 2]))
+    assert _bits(made(1).merge(made(1))) == _bits(made().merge(made()))
+    assert _bits(made(2)) == kept
+
+
+def test_merged_classes_are_in_the_order_of_three_labels() -> None:
+    apart = L2CenterClassifier().statistics(X, y, sample_weight=1.0 + y)
+    union = apart.merge_classes([0, 1, 2], classes=["c", "a", "b"])
+    assert union.classes.tolist() == ["a", "b", "c"]
+    assert union.class_weight == [40.0, 60.0, 20.0]
+    np.testing.assert_array_equal(union.total, apart.total[[1, 2, 0]])
+
+
+def test_statistics_without_names_take_the_names_of_those_they_are_merged_with() -> None:
+    pandas = pytest.importorskip("pandas")
+    plain = L2CenterClassifier().statistics(X, y)
+    frame = pandas.DataFrame(X, columns=list("abcde"))
+    merged = plain.merge(L2CenterClassifier().statistics(frame, y))
+    assert merged.feature_names.tolist() == list("abcde")
+
+
+CANCELLING = {
+    "real": ([3e7 + 0.3, 3e7 + 0.3, 3e7 + 0.7, 3e7 + 0.7], None),
+    "real before whole": ([3e7 + 0.3, 3e7 + 0.3, 3e7, 3e7], None),
+    "whole before real": ([3e7, 3e7, 3e7 + 0.3, 3e7 + 0.3], None),
+    "whole of real weights": ([3e7, 3e7, 3e7 + 1, 3e7 + 1], [0.3, 0.3, 0.1, 0.1]),
+    "whole and large in one class": ([0.0, 1e9, 1.0, 1e9 + 1], None),
+}
+
+
+@pytest.mark.parametrize("width", [1, 1000])
+@pytest.mark.parametrize("case", list(CANCELLING))
+def test_objective_of_sparse_rows_that_cancel_is_that_of_dense_data(case: str, width: int) -> None:
+    values, weights = np.zeros((4, width)), CANCELLING[case][1]
+    values[:, 0] = CANCELLING[case][0]
+    w = np.ones(4) if weights is None else np.asarray(weights)
+    labels, matrix = np.asarray([0, 1, 0, 1]), scipy.sparse.csr_array(values)
+    expected = L2CenterClassifier().fit(values, labels, w).objective_
+    assert expected > 0.01
+    stream, parts = L2CenterClassifier(), []
+    for rows in (slice(0, 2), slice(2, 4)):
+        stream.partial_fit(matrix[rows], labels[rows], [0, 1], sample_weight=w[rows])
+        part = L2CenterClassifier().statistics(matrix[rows], labels[rows], sample_weight=w[rows])
+        parts.append(part)
+    merged = L2CenterClassifier().fit_statistics(parts[0].merge(parts[1]))
+    whole = L2CenterClassifier().fit(matrix, labels, w)
+    for model in (stream, merged, whole):
+        assert model.objective_ == pytest.approx(expected, rel=1e-6)
+
+
+def test_whole_numbers_that_are_exact_in_each_part_alone_merge_without_loss() -> None:
+    values = np.asarray([3e7 + 1, 3e7, 3e7, 3e7, 0, 0])[:, None]
+    labels = np.asarray([0, 0, 0, 0, 1, 1])
+    expected = L2CenterClassifier().fit(values, labels).objective_
+    for cuts in ((slice(0, 1), slice(1, 6)), (slice(1, 6), slice(0, 1))):
+        one, other = (
+            L2CenterClassifier().statistics(
+                scipy.sparse.csr_array(values[rows]), labels[rows], classes=[0, 1]
+            )
+            for rows in cuts
+        )
+        assert one.sum_of_squares is not None and other.sum_of_squares is not None
+        found = L2CenterClassifier().fit_statistics(one.merge(other)).objective_
+        assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_class_of_one_sample_has_no_scatter_whatever_its_weight() -> None:
+    matrix = scipy.sparse.csr_array([[0.1, 1e5 / 3], [1 / 3, 0.7]])
+    weights = np.asarray([[0.3, 0.7], [0.7, 0.3], [1 / 3, 1e-3]])
+    for w in weights:
+        assert L2CenterClassifier().fit(matrix, [0, 1], w).objective_ == 0
+
+
+def test_a_stream_of_sparse_rows_keeps_the_squared_norms_of_its_sums() -> None:
+    values = np.zeros((12, 1000))
+    values[np.arange(12), np.arange(12) % 5 * 200] = np.arange(12) / 3 - 1.7
+    stream, matrix = L2CenterClassifier(), scipy.sparse.csr_array(values)
+    for i in range(12):
+        stream.partial_fit(matrix[i : i + 1], [i % 2], classes=[0, 1])
+        kept = stream._fitted.statistics
+        np.testing.assert_allclose(kept.norms, (kept.total**2).sum(axis=1), rtol=1e-12)
+
+
+def test_single_sparse_rows_of_whole_numbers_merge_to_raw_sums() -> None:
+    values, labels = 1e4 + np.arange(12.0)[:, None], np.arange(12) % 2
+    parts = [
+        L2CenterClassifier().statistics(
+            scipy.sparse.csr_array(values[i : i + 1]), labels[i : i + 1], classes=[0, 1]
+        )
+        for i in range(12)
+    ]
+    expected = [float((values[labels == c] ** 2).sum()) for c in (0, 1)]
+    assert _merged(parts).sum_of_squares.tolist() == expected
+    assert _merged(parts[::-1]).sum_of_squares.tolist() == expected
+
+
+def test_a_column_that_a_batch_makes_ill_conditioned_keeps_the_scatter_of_earlier_batches() -> None:
+    first = np.asarray([0, 100, 2000, 1500])[:, None]
+    values = np.concatenate([first, 1000 + np.arange(40)[:, None] % 3])
+    labels = np.arange(44) % 2
+    expected = L2CenterClassifier(scale="pooled").fit(values, labels)
+    matrix, stream = scipy.sparse.csr_array(values), L2CenterClassifier(scale="pooled")
+    stream.partial_fit(matrix[:4], labels[:4], classes=[0, 1])
+    assert stream._fitted.statistics.ill_conditioned is None
+    stream.partial_fit(matrix[4:], labels[4:])
+    assert stream._fitted.statistics.ill_conditioned.tolist() == [0]
+    np.testing.assert_allclose(stream.scale_, expected.scale_, rtol=1e-9)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import tracemalloc
 from typing import Any
 
@@ -67,13 +68,13 @@ def test_copies_of_a_stream_do_not_share_its_sums(model: Any) -> None:
     model = clone(model)
     S = scipy.sparse.csr_array(X)
     model.partial_fit(S[:30], y[:30], classes=[0, 1])
-    copy = model.with_k(2)
+    other = model.with_k(2)
     moved = model.to("cpu")
-    expected = _state(copy)
+    expected = _state(other)
     model.partial_fit(S[30:], y[30:])
-    assert _state(copy) == expected == _state(moved)
-    copy.partial_fit(S[30:], y[30:])
-    assert _state(copy) == _state(model)
+    assert _state(other) == expected == _state(moved)
+    other.partial_fit(S[30:], y[30:])
+    assert _state(other) == _state(model)
     # A model with sums of its own adds to them in place.
     total = model._fitted.statistics.total
     model.partial_fit(S[:5], y[:5])
@@ -170,3 +171,16 @@ def test_sparse_medians_keep_to_the_budget(capsys: pytest.CaptureFixture) -> Non
     assert "passes over X" not in capsys.readouterr().err
     assert peak("8MB") < 15e6
     assert "passes over X" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("model", _models(), ids=str)
+@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array])
+def test_a_batch_for_a_copy_of_a_stream_does_not_change_the_stream(model: Any, kind: Any) -> None:
+    model = clone(model).partial_fit(kind(X[:30]), y[:30], classes=[0, 1])
+    expected = _state(model)
+    whole = _state(copy.deepcopy(model).partial_fit(kind(X[30:]), y[30:]))
+    for made in (lambda m: m.with_k(2), lambda m: m.to("cpu"), copy.copy, copy.deepcopy):
+        for other in (made(model), made(made(model))):
+            other.partial_fit(kind(X[30:]), y[30:])
+            assert _state(model) == expected
+            assert _state(other) == whole

@@ -141,6 +141,32 @@ def test_check_refuses_a_compiled_loop_that_changed(
     assert not sparsetools.check()
 
 
+@pytest.mark.parametrize("error", [TypeError, ValueError, RuntimeError])
+def test_check_refuses_compiled_loops_that_raise(
+    error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def changed(*arguments: Any) -> None:
+        raise error("other arguments are expected")
+
+    monkeypatch.setattr(sparsetools.tools, "csc_matvec", changed)
+    assert not sparsetools.check()
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_check_refuses_a_compiled_loop_that_changed_for_one_type_of_indices(
+    kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = sparsetools.tools.csr_matvec
+
+    def changed(*arguments: Any) -> None:
+        loop(*arguments)
+        if arguments[2].dtype == kind:
+            arguments[-1][0] += 1
+
+    monkeypatch.setattr(sparsetools.tools, "csr_matvec", changed)
+    assert not sparsetools.check()
+
+
 def test_a_nested_run_stays_in_the_thread_of_its_task() -> None:
     def outer(i: int) -> set[int]:
         idents = run(lambda _: threading.get_ident(), range(20), HOST, 4)

@@ -625,3 +625,21 @@ def test_a_column_that_a_batch_makes_ill_conditioned_keeps_the_scatter_of_earlie
     stream.partial_fit(matrix[4:], labels[4:])
     assert stream._fitted.statistics.ill_conditioned.tolist() == [0]
     np.testing.assert_allclose(stream.scale_, expected.scale_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array])
+@pytest.mark.parametrize("scale", [None, "std"])
+def test_a_merge_with_itself_that_overflows_changes_nothing(scale: Any, kind: Any) -> None:
+    model = L2CenterClassifier(scale=scale)
+    values = np.asarray([[9e153], [1e100], [-9e153], [-1e100]])
+    one = model.statistics(kind(values), [0, 0, 1, 1])
+    states = [_bits(one)]
+
+    def double() -> None:
+        for _ in range(9):
+            one.merge(one)
+            states.append(_bits(one))
+
+    with pytest.raises(ValueError, match="overflow float64"):
+        double()
+    assert _bits(one) == states[-1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 import os
 import re
+from pathlib import Path
 
 from . import cuda
 from .backend import Backend
@@ -51,10 +52,9 @@ def _free(backend: Backend) -> int:
     if is_cupy(backend.xp):
         return cuda.free_memory(backend.device)
     try:
-        with open("/proc/meminfo") as lines:
-            for line in lines:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
     except OSError:
         pass
     try:

@@ -210,7 +210,7 @@ class Statistics:
             For statistics that were made otherwise.
         """
         self._check_mergeable(other)
-        other.undo()
+        other = other.copy() if other is self else other
         with self.backend.current():
             self._open_journal()
             try:

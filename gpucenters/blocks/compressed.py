@@ -23,6 +23,7 @@ from ..arrays.uploads import Upload, sendable
 from .readers import Reader
 
 INT32 = 2**31
+_FEW_ENTRIES = 16  # a search for each entry is cheap if there is one in so many
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,13 @@ class Entries:
     def rows(self) -> Array:
         """The row number of each entry."""
         return self._major() if self.by_row else self.minor
+
+    def rows_at(self, index: Array) -> Array:
+        """The row numbers of some entries, without those of all where they are few."""
+        xp = self.backend.xp
+        if not self.by_row or _FEW_ENTRIES * index.shape[0] > self.minor.shape[0]:
+            return xp.take(self.rows(), index)
+        return xp.searchsorted(self.offsets, index, side="right") + (self.first - 1)
 
     def columns(self) -> Array:
         """The column number of each entry."""

@@ -198,7 +198,7 @@ class SparseBlock(Compressed):
             keep = xp.nonzero(position >= 0)[0]
             if keep.shape[0] == 0:
                 return keep, []
-            rows, position = xp.take(entries.rows(), keep), xp.take(position, keep)
+            rows, position = entries.rows_at(keep), xp.take(position, keep)
             x = xp.astype(xp.take(entries.values, keep), xp.float64)
             changes = []
             for c in range(k):

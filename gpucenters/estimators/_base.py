@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -259,17 +260,20 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
 
     # --- predicting ----------------------------------------------------------------------------
 
-    def _scores(self, block: Block, ctx: Context) -> Array:
-        """(n, K) scores, larger is better; (n, 1) for two classes: class 1 less class 0."""
+    def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
+        """(n, K) scores, larger is better; (n, 1) for two classes: class 1 less class 0.
+
+        ``relative``: a row of scores may have its largest score subtracted.
+        """
         raise NotImplementedError
 
-    def _score_rows(self, X: Any, method: str) -> tuple[Array, Backend]:
+    def _score_rows(self, X: Any, method: str, *, relative: bool = False) -> tuple[Array, Backend]:
         """Scores of the rows of X where the model lives, and the backend where outputs belong."""
         self._selection()
         return self._finite_rows(
             X,
             method,
-            self._scores,
+            partial(self._scores, relative=relative),
             "the scores of row {row} of X overflow float64: its values are too far from the "
             "centers. Rescale X, at fit as well.",
         )

@@ -12,6 +12,7 @@ from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..solvers.centers import Centers
+from ..solvers.close_scores import compare_close_scores
 from ..solvers.linear_form import LinearForm
 from ..solvers.priors import log_priors
 from ..solvers.selection import Selection
@@ -38,19 +39,19 @@ class LinearDecision(CenterClassifier):
 
         return self._cached("form", make)
 
-    def _score_rows(self, X: Any, method: str) -> tuple[Array, Backend]:
+    def _score_rows(self, X: Any, method: str, *, relative: bool = False) -> tuple[Array, Backend]:
         self._form()  # outside of the work on X, which may be done in several tries
-        return super()._score_rows(X, method)
+        return super()._score_rows(X, method, relative=relative)
 
-    def _scores(self, block: Block, ctx: Context) -> Array:
-        shift, coef, offset = self._form()
-        return block.product(self._form_columns(), shift, coef, ctx) + offset
+    def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
+        form = self._form()
+        return block.product(self._form_columns(), form.shift, form.coef, ctx) + form.offset
 
     def _wide_form(self) -> tuple[Array, Array]:
         """(coefficients of all features, constants)."""
 
         def widen(centers: Centers, selection: Selection, ctx: Context) -> tuple[Array, Array]:
-            shift, coef, offset = form
+            shift, coef, offset, _ = form
             xp, columns = ctx.backend.xp, to_numpy(self._form_columns())
             source = np.zeros(self.n_features_in_, dtype=np.int64)
             source[columns] = np.arange(1, len(columns) + 1)
@@ -86,6 +87,19 @@ class NearestCenterDecision(LinearDecision):
 
     def _check_classes(self, weight: tuple[float, ...]) -> None:
         log_priors(self.priors, weight)
+
+    def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
+        form, columns = self._form(), self._form_columns()
+        if form.rounding is None:
+            return super()._scores(block, ctx, relative=relative)
+        size, constant = form.rounding
+        found = block.product(columns, form.shift, form.coef, ctx, size=size)
+        pair_forms = self._centers().pair_forms(self._selection().support)
+        scores, bound = found[:, :-1] + form.offset, found[:, -1] + constant
+        prior = self._log_prior()
+        return compare_close_scores(
+            scores, bound, pair_forms, prior, block, columns, ctx, relative=relative
+        )
 
     def _log_prior(self) -> list[float]:
         return log_priors(self._ready().params["priors"], self._centers().class_weight)

@@ -297,6 +297,6 @@ class StatisticsClassifier(CenterClassifier):
         return self._probabilities(X, "predict_log_proba", log_softmax)
 
     def _probabilities(self, X: Any, method: str, function: Callable[..., Array]) -> Array:
-        scores, backend = self._score_rows(X, method)
+        scores, backend = self._score_rows(X, method, relative=True)
         with self._fitted.backend.current():
             return backend.move(function(scores, self._per_score))

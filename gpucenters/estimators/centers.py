@@ -214,7 +214,7 @@ class L1CenterClassifier(FeatureSelector, CenterClassifier):
     def _solve(self, block: Block, samples: Samples, ctx: Context) -> Fitted:
         return Fitted(block.backend, solve_l1(block, samples, ctx, self.scale), {"k": self.k})
 
-    def _scores(self, block: Block, ctx: Context) -> Array:
+    def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
         centers = self._centers()
         assert isinstance(centers, L1Centers)
         return centers.decision(block, self._selection().support, ctx)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -9,6 +10,7 @@ from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.functions import index_mask, to_float
 from ..arrays.typing import Array
+from .close_scores import PairForm
 from .linear_form import LinearForm
 from .selection import Selection, select
 
@@ -58,6 +60,10 @@ class Centers:
 
     def linear_form(self, support: Array, log_prior: list[float]) -> LinearForm:
         """The decision with the features of ``support`` free, where it is linear."""
+        raise NotImplementedError
+
+    def pair_forms(self, support: Array) -> Callable[[int, int], PairForm]:
+        """The comparison of two classes in twice the precision, for squared distances."""
         raise NotImplementedError
 
     def to(self, backend: Backend) -> Self:

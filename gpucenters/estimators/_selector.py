@@ -25,7 +25,7 @@ class FeatureSelector(SelectorMixin, _Classifier):
     def _get_support_mask(self) -> np.ndarray:
         self._ready()
         mask = np.zeros(self.n_features_in_, dtype=np.bool_)
-        mask[self.support_] = True
+        mask[self._support()] = True
         return mask
 
     def transform(self, X: Any) -> Any:
@@ -75,7 +75,7 @@ class FeatureSelector(SelectorMixin, _Classifier):
         self._ready()
         if is_numpy(array_namespace(X)):
             return super().inverse_transform(X)
-        if X.ndim != 2 or X.shape[1] != len(self.support_):
+        if X.ndim != 2 or X.shape[1] != len(self._support()):
             raise ValueError("X has a different shape than during fitting.")
         with backend_of(X).current():
             return put_columns(X, self._selection().support, self.n_features_in_)

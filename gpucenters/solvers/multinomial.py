@@ -177,14 +177,22 @@ class MultinomialCenters(Centers):
         tied = xp.log(xp.sum(f, axis=0) / sum(self.mass))
         return xp.where(index_mask(support, f.shape[1]), free, tied)
 
+    def likelihood_form(self, support: Array) -> LinearForm:
+        """The log-likelihood of a sample in each class, without the multinomial coefficient."""
+        coef = self.backend.xp.permute_dims(self.log_theta(support), (1, 0))
+        return LinearForm(
+            self.backend.zeros(coef.shape[0]), coef, self.backend.zeros(coef.shape[1])
+        )
+
     def linear_form(self, support: Array, log_prior: list[float]) -> LinearForm:
+        """The decision; for more than two classes each score is relative to the tied center."""
         xp, backend = self.backend.xp, self.backend
-        log_theta = xp.log(self.centers_at(support)[0])
+        free, tied = self.centers_at(support)
         if len(log_prior) == 2:
-            slope = log_theta[1:, :] - log_theta[:1, :]
+            slope = xp.log(free[1:, :]) - xp.log(free[:1, :])
             constant = backend.asarray([log_prior[1] - log_prior[0]])
         else:
-            slope, constant = log_theta, backend.asarray(log_prior)
+            slope, constant = xp.log(free / tied), backend.asarray(log_prior)
         shift = backend.zeros(support.shape[0])
         return LinearForm(shift, xp.permute_dims(slope, (1, 0)), constant)
 

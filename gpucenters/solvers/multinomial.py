@@ -102,7 +102,8 @@ class MultinomialCenters(Centers):
         positive = int(xp.count_nonzero(gain > 0))
         if positive < count:
             warn_of_no_gain(k, count, positive)
-        gap = max(bound - found.value, 0.0)
+        # A feature alone has one share in each class: every support of one feature has the value 0.
+        gap = max(bound - found.value, 0.0) if count > 1 else 0.0
         return MultinomialSelection(support, gain, tuple(p), found.value, gap)
 
     def _search(

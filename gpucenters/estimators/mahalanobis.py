@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -10,11 +11,17 @@ from ..arrays.context import Context
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.samples import Samples
-from ..solvers.covariance import check_covariance, covariance_matrix, given_covariance
+from ..solvers.covariance import (
+    check_covariance,
+    covariance_matrix,
+    given_covariance,
+    is_named,
+)
 from ..solvers.mahalanobis import MahalanobisCenters, solve_mahalanobis
 from ..statistics.base import Recipe
 from ..statistics.cross_moments import CrossMoments, check_size, cross_moments
 from ._base import read_only
+from ._fitted import Fitted
 from ._linear import NearestCenterDecision
 from ._statistics import StatisticsClassifier
 from .validation import snapshot
@@ -121,7 +128,7 @@ class MahalanobisCenterClassifier(
         k: int | float | str = "all",
         *,
         covariance: Any = "pooled",
-        shrinkage: float | str | None = None,
+        shrinkage: float | str | None = "auto",
         priors: Any = "uniform",
         device: str | None = None,
         memory_budget: int | str | None = None,
@@ -149,37 +156,50 @@ class MahalanobisCenterClassifier(
 
     # --- fitting -------------------------------------------------------------------------------
 
-    @property
-    def _fourth(self) -> bool:
-        return isinstance(self.shrinkage, str)
+    def _needs_fourth(self, *, more_to_come: bool) -> bool:
+        """Whether to keep fourth moments; for "auto" only where the data cannot be read again."""
+        return is_named(self.shrinkage, "ledoit-wolf") or (
+            more_to_come and is_named(self.shrinkage, "auto") and is_named(self.covariance, "pooled")
+        )
 
     def _check_data(self, block: Block, n_classes: int, ctx: Context, *, streaming: bool) -> None:
         """Raise for data too wide, or that a given covariance does not fit, before any work."""
-        m = block.shape[1]
-        check_size(m, n_classes, ctx.limit, fourth=self._fourth, streaming=streaming)
+        m, fourth = block.shape[1], self._needs_fourth(more_to_come=streaming)
+        check_size(m, n_classes, ctx.limit, fourth=fourth, streaming=streaming)
         if not isinstance(self.covariance, str):
             given_covariance(self.covariance, m, block.backend)
 
     def _check_streaming(self, params: dict[str, Any]) -> None:
         moments = self._fitted.statistics
-        if self._fourth and isinstance(moments, CrossMoments) and moments.fourth_moment is None:
+        if self._recipe().fourth and moments is not None and not moments.recipe.fourth:
             raise ValueError(
                 "shrinkage='ledoit-wolf' needs sums that earlier calls did not keep: set it before "
                 "the first batch."
             )
 
     def _recipe(self) -> Recipe:
-        return Recipe("cross moments", fourth=self._fourth)
+        return Recipe("cross moments", fourth=self._needs_fourth(more_to_come=False))
 
     def _make_statistics(
         self, block: Block, samples: Samples, ctx: Context, *, mergeable: bool
     ) -> CrossMoments:
         self._check_data(block, samples.n_classes, ctx, streaming=mergeable)
-        return cross_moments(block, samples, ctx, fourth=self._fourth, mergeable=mergeable)
+        fourth = self._needs_fourth(more_to_come=mergeable)
+        return cross_moments(block, samples, ctx, fourth=fourth, mergeable=mergeable)
 
     def _empty_statistics(self, block: Block, n_classes: int, ctx: Context) -> CrossMoments:
         self._check_data(block, n_classes, ctx, streaming=True)
-        return CrossMoments.empty(block.backend, n_classes, block.shape[1], fourth=self._fourth)
+        fourth = self._needs_fourth(more_to_come=True)
+        return CrossMoments.empty(block.backend, n_classes, block.shape[1], fourth=fourth)
+
+    def _solve(self, block: Block, samples: Samples, ctx: Context) -> Fitted:
+        self._check_classes(tuple(samples.class_weight))
+        params = self._params()
+        moments = self._make_statistics(block, samples, ctx, mergeable=False)
+        read_again = partial(moments.add_higher_moments, block, samples, ctx)
+        shape = params["covariance"], params["shrinkage"]
+        centers = solve_mahalanobis(moments, *shape, read_again)
+        return Fitted(block.backend, centers, params, moments)
 
     def _solve_from(
         self, statistics: CrossMoments, params: dict[str, Any], ctx: Context
@@ -210,16 +230,18 @@ class MahalanobisCenterClassifier(
     @property
     def covariance_(self) -> Array:
         """The covariance S, shrunk; float64 of shape (n_features, n_features)."""
-        moments, params = self._moments(), self._fitted.params
-        shape = params["covariance"], params["shrinkage"]
+        moments, covariance = self._moments(), self._fitted.params["covariance"]
         return self._cached(
-            "covariance", lambda centers, _, ctx: read_only(covariance_matrix(moments, *shape)[0])
+            "covariance",
+            lambda centers, _, ctx: read_only(
+                covariance_matrix(moments, covariance, centers.shrinkage)
+            ),
         )
 
     @property
     def shrinkage_(self) -> float:
-        """How far the covariance was shrunk to a multiple of the identity."""
-        return self._mahalanobis().shrinkage
+        """The amount by which the covariance was shrunk to a multiple of the identity."""
+        return self._mahalanobis().shrinkage.amount
 
     @property
     def transformation_(self) -> Array:

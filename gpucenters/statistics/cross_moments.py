@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from ..arrays.backend import Backend
@@ -100,6 +100,20 @@ class CrossMoments(Statistics):
             block.add_scatter(samples, self, ctx)
         self.count = [a + b for a, b in zip(self.count, samples.count, strict=True)]
         return self
+
+    def add_higher_moments(self, block: Block, samples: Samples, ctx: Context) -> None:
+        """Form third and fourth moments, from the samples that these moments are of."""
+        self.third_moment = self.backend.zeros(self.shape)
+        self.fourth_moment = self.backend.zeros(self.shape[0])
+        with one_blas_thread(self.backend):
+            block.add_higher_moments(samples, self, ctx)
+        self.recipe = replace(self.recipe, fourth=True)
+
+    def check_overflow(self, columns: Array | None = None) -> None:
+        """Raise for sums that have left float64; fourth powers are for the solution to check."""
+        kept = self._same_arrays()
+        kept.third_moment = kept.fourth_moment = None
+        super(CrossMoments, kept).check_overflow(columns)
 
     def _columns_changed_by(self, block: Block) -> None:
         """None: the matrices are copied whole before a batch."""

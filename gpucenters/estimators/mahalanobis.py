@@ -159,7 +159,9 @@ class MahalanobisCenterClassifier(
     def _needs_fourth(self, *, more_to_come: bool) -> bool:
         """Whether to keep fourth moments; for "auto" only where the data cannot be read again."""
         return is_named(self.shrinkage, "ledoit-wolf") or (
-            more_to_come and is_named(self.shrinkage, "auto") and is_named(self.covariance, "pooled")
+            more_to_come
+            and is_named(self.shrinkage, "auto")
+            and is_named(self.covariance, "pooled")
         )
 
     def _check_data(self, block: Block, n_classes: int, ctx: Context, *, streaming: bool) -> None:

@@ -139,7 +139,7 @@ def scale_at(
     backend, xp = moments.backend, moments.backend.xp
     weight, n = moments.class_weight, sum(moments.count)
     within = xp.sum(centred, axis=0)
-    variance, mean, _ = _over_all(moments.total[:, part], within, weight, backend)
+    variance, mean, _ = variance_over_all(moments.total[:, part], within, weight, backend)
     constant = _is_constant(variance, xp.abs(mean), n)
     separates = xp.zeros_like(constant)
     if scale == "pooled":
@@ -166,8 +166,9 @@ def warn_of_separating(separates: Array) -> None:
     which = first_features(separates)
     if which:
         warn(
-            "scale='pooled': some features are constant within each class but differ between "
-            f"classes: {which}. Their scale is that of rounding, so that they rank first."
+            "scale='pooled': some features are constant up to rounding within each class but "
+            f"differ between classes: {which}. Their scale is that of rounding, so that they rank "
+            "first."
         )
 
 
@@ -177,15 +178,15 @@ def first_features(chosen: Array) -> str:
     count = int(xp.count_nonzero(chosen))
     if count == 0:
         return ""
-    first = to_host(xp.nonzero(chosen)[0][:3]).tolist()
+    first = to_host(xp.nonzero(chosen)[0]).tolist()[:3]
     more = f" and {count - len(first)} more" if count > len(first) else ""
     return f"feature{'s' * (count > 1)} {', '.join(map(str, first))}{more}"
 
 
-def constant_features(
+def separating_features(
     total: Array, within: Array, weight: list[float], n: int, backend: Backend
-) -> tuple[Array, Array]:
-    """Where features are constant up to rounding: within each class, and over all samples.
+) -> Array:
+    """Where features separate the classes, as `Scale` has it: (b,), bool.
 
     Parameters
     ----------
@@ -198,18 +199,13 @@ def constant_features(
     n : int
         Samples of positive weight.
     backend : Backend
-
-    Returns
-    -------
-    two arrays of shape (b,), bool
     """
-    xp = backend.xp
-    variance, mean, means = _over_all(total, within, weight, backend)
-    in_classes = _is_constant(within / sum(weight), xp.max(xp.abs(means), axis=0), n)
-    return in_classes, _is_constant(variance, xp.abs(mean), n)
+    variance, mean, _ = variance_over_all(total, within, weight, backend)
+    constant = _is_constant(variance, backend.xp.abs(mean), n)
+    return ~constant & (within / sum(weight) <= n * _EPS * variance)
 
 
-def _over_all(
+def variance_over_all(
     total: Array, within: Array, weight: list[float], backend: Backend
 ) -> tuple[Array, Array, Array]:
     """The variance over all samples, (b,), their mean, (b,), and the class means, (K, b)."""

@@ -12,7 +12,7 @@ from ..arrays.linalg import gram
 from ..arrays.typing import Array
 from ..statistics.cross_moments import CrossMoments
 from .covariance import Shrinkage, covariance_divisor, is_named, undivided
-from .scaling import are_repetitions, constant_features, first_features
+from .scaling import are_repetitions, first_features, separating_features, variance_over_all
 from .selection import warn
 
 _EPS = 2.0**-52
@@ -123,20 +123,20 @@ def _is_singular(values: list[float]) -> bool:
 
 
 def _is_zero(moments: CrossMoments, covariance: str) -> bool:
-    """Whether a covariance is zero up to rounding: no feature varies in it."""
-    in_classes, everywhere = _constant(moments)
-    return bool(moments.backend.xp.all(in_classes if covariance == "pooled" else everywhere))
+    """Whether no feature varies by more than the rounding of its means.
 
-
-def _constant(moments: CrossMoments) -> tuple[Array, Array]:
-    """Where features are constant within each class, and over all samples: two (m,), bool."""
-    within = moments.backend.xp.linalg.diagonal(moments.within())
-    weight, n = moments.class_weight, sum(moments.count)
-    return constant_features(moments.total, within, weight, n, moments.backend)
+    A bound as wide as that of scales would take steps of few units in the last place for rounding.
+    """
+    xp, weight, within = moments.backend.xp, moments.class_weight, moments.within_squares()
+    variance, mean, means = variance_over_all(moments.total, within, weight, moments.backend)
+    size = xp.abs(mean)
+    if covariance == "pooled":
+        variance, size = within / sum(weight), xp.max(xp.abs(means), axis=0)
+    return bool(xp.all(variance <= (_EPS * size) ** 2))
 
 
 def _identity(moments: CrossMoments, covariance: Any, *, automatic: bool) -> Shrinkage:
-    """The shrinkage of a covariance that is zero, which makes the identity; an error if not asked."""
+    """The shrinkage that makes the identity of a covariance that is zero, for "auto" alone."""
     what = f"the covariance of the {moments.shape[1]} features is"
     if not isinstance(covariance, str):
         raise ValueError(f"{what} singular: its rank is 0.")
@@ -154,11 +154,14 @@ def _describe(values: list[float], moments: CrossMoments, covariance: Any) -> st
     if not isinstance(covariance, str):
         return what
     if covariance == "pooled":
-        in_classes, everywhere = _constant(moments)
-        which = first_features(in_classes & ~everywhere)
-        if which:
-            what += f" Some are constant within each class but differ between classes: {which}."
-            return what
+        weight, n = moments.class_weight, sum(moments.count)
+        found = separating_features(
+            moments.total, moments.within_squares(), weight, n, moments.backend
+        )
+        if which := first_features(found):
+            return (
+                f"{what} Some are constant within each class but differ between classes: {which}."
+            )
     return (
         f"{what} Features are constant or depend on each other, their scales lie far apart, or the "
         "samples are too few."

@@ -153,6 +153,12 @@ class CrossMoments(Statistics):
         """The scatter of all classes about their means: (m, m)."""
         return self.scatter[0, :, :] if self.final else self.backend.xp.sum(self.scatter, axis=0)
 
+    def within_squares(self) -> Array:
+        """Sums of squares of each feature about the class means, the diagonal of `within`: (m,)."""
+        xp = self.backend.xp
+        kept = self.scatter[:1, :, :] if self.final else self.scatter
+        return xp.sum(xp.linalg.diagonal(kept), axis=0)
+
     def mean_within(self) -> Array:
         """The sum of the scatter of each class divided by its weight: (m, m)."""
         if self.final:

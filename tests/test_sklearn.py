@@ -29,8 +29,7 @@ from gpucenters import (
 EVERY = [*KINDS, SparseBernoulliNB, SparseMultinomialNB]
 
 
-# Some checks have fewer samples than features, so that the pooled covariance is singular.
-CHECKED = [*(kind() for kind in EVERY), MahalanobisCenterClassifier(shrinkage=0.1)]
+CHECKED = [*(kind() for kind in EVERY), MahalanobisCenterClassifier()]
 DATA = {"wine": load_wine, "digits": load_digits, "breast cancer": load_breast_cancer}
 
 

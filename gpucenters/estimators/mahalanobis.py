@@ -51,12 +51,16 @@ class MahalanobisCenterClassifier(
     covariance : {"pooled", "total"} or array of shape (n_features, n_features), default="pooled"
         S: the covariance within the classes (divisor: the sum of weights less the number of
         classes), over all samples (divisor: the sum of weights less 1), or given, symmetric and
-        positive definite.
-    shrinkage : float in [0, 1], "ledoit-wolf" or None, default=None
+        positive definite. Where a divisor would be less than 1/2 the weights cannot be numbers of
+        repetitions, and it is the sum of weights, with a warning.
+    shrinkage : {"auto", "ledoit-wolf"}, float in [0, 1] or None, default="auto"
         Replace S by ``(1 - shrinkage) * S + shrinkage * trace(S) / n_features * identity``.
         "ledoit-wolf" chooses the amount from the data, for ``covariance="pooled"``: S is then that
         of `sklearn.covariance.ledoit_wolf` on the samples less their class means (whose divisor is
-        the sum of weights). Needed where samples are few against features.
+        the sum of weights). "auto" leaves a regular S as it is, and shrinks a singular one, with a
+        warning: as "ledoit-wolf" does where S is pooled, and else (or where that is too little) by
+        the least amount that makes S regular. An S of zero becomes the identity. With None or a
+        number, a singular S is an error.
     priors : {"uniform", "empirical"} or array of shape (n_classes,), default="uniform"
         Class priors, in the order of ``classes_``; they shift the decision, not the centers.
     device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
@@ -88,7 +92,7 @@ class MahalanobisCenterClassifier(
     covariance_ : array of shape (n_features_in_, n_features_in_), float64
         S, shrunk as was asked for.
     shrinkage_ : float
-        How far S was shrunk.
+        The amount by which S was shrunk; 1 where the identity took the place of an S of zero.
     transformation_ : array of shape (n_features_in_, n_features_in_), float64
         S^(-1/2), symmetric: ``transform(X)`` is ``X @ transformation_[:, support_]``.
     scale_ : None
@@ -104,6 +108,12 @@ class MahalanobisCenterClassifier(
     class. Where they do not fit into the memory budget, a MemoryError says so before anything is
     allocated. `fit` keeps the matrices of the classes apart as well, so that `partial_fit` can go
     on from there, unless they have more than 2**24 numbers: then begin with `partial_fit`.
+
+    The amount of Ledoit and Wolf needs fourth moments. With "auto", `fit` reads X a second time for
+    them where S is singular. `partial_fit` and `statistics` keep them from the first batch on,
+    since the data do not come again; statistics without them (of a model with a number or None for
+    ``shrinkage``) serve "auto" as well, which then shrinks a singular S by the least amount.
+
     Sparse data are never made dense but for a few rows at a time.
 
     References

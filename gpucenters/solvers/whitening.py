@@ -184,7 +184,9 @@ def _regularize(
         Eigenvalues before any shrinkage.
     divisor : float
         That of the covariance.
-    moments, covariance, read_again
+    moments : CrossMoments
+    covariance : {"pooled", "total"} or array of shape (m, m)
+    read_again : callable, optional
         See `whitening`.
     why : str
         For the warning.

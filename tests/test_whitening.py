@@ -107,6 +107,10 @@ def test_streams_and_shards_keep_what_a_singular_covariance_needs(
         _warned(lambda m: m.scores_, model)
     for model in found:
         assert_same_model(model, expected, sparse_backend)
+    # The moments that the fit has read later serve a stream with "ledoit-wolf" too.
+    switched = _warned(clone(AUTO).fit, make(X[:12]), y[:12], match="rank is")
+    switched.set_params(shrinkage="ledoit-wolf").partial_fit(make(X[12:]), y[12:])
+    assert_same_model(switched, expected, sparse_backend)
     # The solution is there: what is read from it warns no more.
     assert_same_model(stream.with_k(3), expected.with_k(3), sparse_backend)
     assert_same_model(pickle.loads(pickle.dumps(stream)), expected, sparse_backend)

@@ -170,7 +170,7 @@ def test_a_stream_finds_the_features_that_separate_from_all_batches(
     # No class has two samples in a batch: what is missing is asked for with the solution.
     model.partial_fit(make(X[:2]), y[:2], classes=[0, 1])
     with pytest.raises(ValueError, match="one sample of positive weight"):
-        _ = model.scale_
+        model.get_feature_names_out()
     model.partial_fit(make(X[2:]), y[2:])
     with pytest.warns(UserWarning, match="differ between classes: feature 0"):
         found = sparse_backend.host(model.scale_)

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..arrays.backend import Backend
 from ..arrays.namespace import to_numpy
+from ..arrays.row_labels import RowLabels
 from ..arrays.typing import Array
 
 _LARGEST_WEIGHT = 1e100  # beyond it products of weights and values leave float64
@@ -82,6 +83,12 @@ class Samples:
         bounds = np.searchsorted(codes[order], np.arange(self.n_classes + 1))
         present = np.flatnonzero(np.diff(bounds))
         return [(int(c), order[bounds[c] : bounds[c + 1]]) for c in present]
+
+    def row_labels(self, start: int, stop: int) -> RowLabels:
+        """The classes and weights of the rows start..stop, to sum such rows by."""
+        s = self.sample_weight
+        weights = None if s is None else s[start:stop]
+        return RowLabels(self.backend, self.codes[start:stop], weights, self.n_classes)
 
     def of_rows(self, start: int, stop: int) -> Samples:
         """The samples start..stop alone."""

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from ..arrays.backend import Backend, backend_of
+from ..arrays.class_lists import ClassLists
 from ..arrays.context import Context
 from ..arrays.grid import dense_grid, full_width_ranges, ranges
 from ..arrays.namespace import array_namespace, is_cupy, is_numpy
@@ -191,7 +192,7 @@ class DenseBlock:
         weights, given = None, samples.sample_weight
         if given is not None and not all(bool((given[r] == 1).all()) for r in rows):
             weights = samples.backend_weights
-        index, scratch = [self.backend.asarray(r) for r in rows], Scratch()
+        class_lists, scratch = ClassLists(self.backend, rows), Scratch()
         left_out = None
         if given is not None and not np.all(given > 0):
             left_out = self.backend.asarray(np.flatnonzero(given == 0))
@@ -202,7 +203,7 @@ class DenseBlock:
                 xp = self.backend.xp
                 if not bool(xp.all(xp.isfinite(xp.take(chunk, left_out, axis=0)))):
                     self.check_finite(False, ctx)
-            lists = sort_columns(chunk, index, weights, samples, ctx, scratch)
+            lists = sort_columns(chunk, class_lists, weights, samples, ctx, scratch)
             return slice(first + start, first + stop), lists
 
         # A sort, its input, and the temporaries of the search.

@@ -20,7 +20,7 @@ from gpucenters.arrays import grid
 from gpucenters.solvers import multinomial_nb, screening
 from gpucenters.solvers.divergence import divergence
 
-PROBLEMS = {"numpy": 150, "array_api_strict": 20, "cupy": 20}
+PROBLEMS = {"numpy": 150, "array_api_strict": 20, "cupy": 20, "torch": 20}
 rng = np.random.default_rng(0)
 COUNTS = rng.poisson(0.8, (60, 12))
 Y = np.arange(60) % 3

@@ -9,6 +9,7 @@ import scipy.sparse
 
 from ..arrays.backend import Backend, backend_of
 from ..arrays.context import Context
+from ..arrays.inputs import check_input
 from ..arrays.namespace import (
     array_namespace,
     is_array,
@@ -47,6 +48,8 @@ def as_block(X: Any, backend: Backend, *, summed: bool = True, checked: bool = F
         For complex data, other than two dimensions, no samples or no features, and sparse matrices
         whose arrays are damaged.
     """
+    if not checked:
+        check_input(X, "X")
     if is_sparse(X):
         return _sparse_block(X if checked else checked_sparse(X), backend, summed)
     if not is_array(X):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.backend import Backend
+from ..arrays.inputs import check_input
 from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
 
@@ -135,6 +136,7 @@ def make_samples(
     ValueError
         For lengths that differ, codes out of range, negative or non-finite weights.
     """
+    check_input(codes, "y")
     codes = to_numpy(codes)
     if codes.ndim != 1 or codes.shape[0] != n_samples:
         raise ValueError(f"y has shape {codes.shape}, but X has {n_samples} samples.")
@@ -157,6 +159,7 @@ def check_weights(weights: Any, n_samples: int) -> np.ndarray | None:
         return None
     if isinstance(weights, str | dict):
         raise TypeError(f"sample_weight must be an array of numbers, got {weights!r}.")
+    check_input(weights, "sample_weight")
     weights = to_numpy(weights)
     if weights.ndim == 0 and weights.dtype.kind in "iufb":
         weights = np.full(n_samples, float(weights))

@@ -9,7 +9,8 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..arrays.backend import Backend
-from ..arrays.namespace import to_numpy
+from ..arrays.inputs import check_input
+from ..arrays.namespace import is_array, to_numpy
 from ..arrays.typing import Array
 
 
@@ -17,10 +18,8 @@ def host_labels(y: Any, caller: str, n_samples: int) -> np.ndarray:
     """Y as a NumPy array of shape (n_samples,); errors name ``caller``."""
     if y is None:
         raise ValueError(f"{caller} requires y to be passed, but the target y is None.")
-    if hasattr(y, "to_numpy") or (not hasattr(y, "__array_namespace__") and not hasattr(y, "get")):
-        y = column_or_1d(y, warn=True)
-    else:
-        y = column_or_1d(to_numpy(y), warn=True)
+    check_input(y, "y")
+    y = column_or_1d(to_numpy(y) if is_array(y) else y, warn=True)
     if y.shape[0] != n_samples:
         raise ValueError(
             "Found input variables with inconsistent numbers of samples: X has "
@@ -76,12 +75,11 @@ def encode_against(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
 def decode(codes: Array, classes: np.ndarray, backend: Backend) -> Array:
     """Labels of class codes, on ``backend`` if they are numbers; strings are NumPy's alone."""
     if classes.dtype.kind in "iufb" and classes.dtype.itemsize <= 8:
-        with backend.current():
-            try:
-                table = backend.asarray(classes)
-            except (TypeError, ValueError):  # a type that this library does not have
-                return classes[to_numpy(codes)]
-            return backend.xp.take(table, backend.move(codes))
+        try:
+            with backend.current():
+                return backend.xp.take(backend.asarray(classes), backend.move(codes))
+        except (TypeError, ValueError, NotImplementedError):
+            pass  # a type that this library does not have, or cannot index
     return classes[to_numpy(codes)]
 
 

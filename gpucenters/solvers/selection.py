@@ -13,6 +13,7 @@ from typing import Any, Self
 from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.functions import array_namespace, backend_of, top_k
+from ..arrays.inputs import check_input
 from ..arrays.typing import Array
 
 _SPLITTER = 2.0**13 + 1  # leaves 40 of 53 significant bits
@@ -155,6 +156,7 @@ def select(gain: Any, k: Any = "all", ctx: Context | None = None) -> Selection:
     solved = getattr(gain, "gain", None)
     xp = array_namespace(gain if solved is None else solved)
     if solved is None:
+        check_input(gain, "gain")
         solved = xp.asarray(gain)
         if solved.ndim != 1 or xp.isdtype(solved.dtype, "complex floating"):
             raise ValueError(f"gain must be m real numbers, got {solved.dtype} of {solved.shape}.")

@@ -41,7 +41,7 @@ def check_covariance(covariance: Any, shrinkage: Any) -> None:
     elif shrinkage is not None and (
         isinstance(shrinkage, bool)
         or not isinstance(shrinkage, numbers.Real)
-        or not 0 <= float(shrinkage) <= 1
+        or not 0 <= shrinkage <= 1  # type: ignore[operator]
     ):
         raise ValueError(
             f"shrinkage={shrinkage!r} is not valid: use None, a number in [0, 1] or 'ledoit-wolf'."
@@ -61,7 +61,7 @@ def given_covariance(covariance: Any, n_features: int, backend: Backend) -> Arra
         raise ValueError(f"{wanted}, got one of {given.dtype}.")
     try:
         S = backend.asarray(given.astype("float64"))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{wanted}.") from error
     if S.shape != (n_features, n_features):
         raise ValueError(

@@ -101,7 +101,7 @@ class MultinomialCenters(Centers):
         gain = divergence(self._smoothed(support), p)
         positive = int(xp.count_nonzero(gain > 0))
         if positive < count:
-            warn_of_no_gain(k, count, positive)
+            warn_of_no_gain(m, positive)
         gap = max(bound - found.value, 0.0)
         return MultinomialSelection(support, gain, tuple(p), found.value, gap)
 

@@ -36,19 +36,19 @@ def test_warnings_name_the_file_of_the_caller() -> None:
 def test_a_search_shows_uninformative_features_once(model: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(selection, "_SHOWN", set())
     X = np.ones((40, 6))
-    X[20:, 0] = 3
-    grid = {"k": [2, 0.5, 5]}
+    X[:20, 0] = X[20:, 1] = 4  # only these two tell the classes apart
+    grid = {"k": [3, 0.5, 5]}
     with warnings.catch_warnings(record=True) as seen:
         warnings.resetwarnings()  # the default: nothing that pytest asks for
         warnings.filterwarnings("error", message="of something else")
-        GridSearchCV(model, grid, cv=3, refit=False).fit(X, HALVES)
+        GridSearchCV(model, grid, cv=4, refit=False).fit(X, HALVES)
         for _ in range(2):
             model.set_params(k=3).fit(X, HALVES)
     assert [w.category for w in seen] == [UninformativeFeaturesWarning] * 2  # of two lines
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always", UninformativeFeaturesWarning)
-        GridSearchCV(model, grid, cv=3, refit=False).fit(X, HALVES)
-    assert len(seen) == 9
+        GridSearchCV(model, grid, cv=4, refit=False).fit(X, HALVES)
+    assert len(seen) == 12
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UninformativeFeaturesWarning)
-        GridSearchCV(model, grid, cv=3, refit=False).fit(X, HALVES)
+        GridSearchCV(model, grid, cv=4, refit=False).fit(X, HALVES)

@@ -31,11 +31,16 @@ def check_input(x: Any, name: str) -> None:
     if array_api_compat.is_torch_array(x):
         _check_tensor(x, name)
     elif _is_dask(x):
-        raise TypeError(
+        message = (
             f"{name} is a Dask {type(x).__name__}, which is computed whenever it is read: pass "
-            f"{name}.compute(). Or make the statistics of each partition, where the model has a "
-            "method statistics(); they merge, and fit_statistics() takes them."
+            f"{name}.compute()."
         )
+        if name == "X":
+            message += (
+                " Or make the statistics of each partition, where the model has a method "
+                "statistics(); they merge, and fit_statistics() takes them."
+            )
+        raise TypeError(message)
     elif is_array(x):
         # A type without assignment is asked first: some compute a value to tell if they are lazy.
         if (
@@ -44,8 +49,8 @@ def check_input(x: Any, name: str) -> None:
             or array_api_compat.is_lazy_array(x)
         ):
             raise TypeError(
-                f"{name} is a {_library(x)}, which cannot be changed in place or is computed when "
-                f"it is read: pass {_instead(x, name) or f'numpy.asarray({name})'}."
+                f"{name} is a {_library(x)}, which is immutable or computed when it is read: "
+                f"pass {_instead(x, name) or f'numpy.asarray({name})'}."
             )
     elif not hasattr(x, "__array__") and (hasattr(x, "shape") or hasattr(x, "collect")):
         instead = _instead(x, name)

@@ -56,8 +56,9 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
-            Dense arrays of any array-API library, memory maps, CSR or CSC of SciPy or cupyx, of any
-            real type. Never changed; sparse data are never made dense.
+            Dense arrays of any array-API library that can be changed in place (not JAX, Dask and
+            other lazy ones), memory maps, CSR or CSC of SciPy or cupyx, of any real type. Never
+            changed; sparse data are never made dense.
         y : array of shape (n_samples,)
             Class labels: numbers or strings, at least two classes.
         sample_weight : array of shape (n_samples,), optional

@@ -66,7 +66,8 @@ def _sparse_block(X: SparseMatrix, backend: Backend, summed: bool = True) -> Spa
     by_row, data, indices, indptr = X.format == "csr", X.data, X.indices, X.indptr
     # Duplicates in a narrow integer type are summed in that type, so that fit and predict agree.
     summed = summed or data.dtype.kind in "biu"
-    data = data.astype(_known_to_scipy(data.dtype), copy=False)
+    if data.dtype != _known_to_scipy(data.dtype):
+        data = data.astype(_known_to_scipy(data.dtype))
     if (not summed or X.has_canonical_format) and _can_read(data, indices, indptr):
         return SparseBlock(data, indices, indptr, X.shape, by_row, backend)
     # A matrix object of our own: its flags on order and duplicates come from the arrays, where

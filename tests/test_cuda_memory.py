@@ -99,9 +99,9 @@ def _context_of(model: Any, X: Any) -> Any:
     contexts = []
     score = model._scores
 
-    def note(block: Any, ctx: Any) -> Any:
+    def note(block: Any, ctx: Any, **kwargs: Any) -> Any:
         contexts.append(ctx)
-        return score(block, ctx)
+        return score(block, ctx, **kwargs)
 
     model._scores = note
     model.predict(X)

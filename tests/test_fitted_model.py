@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from small_data import (
     COUNTS,
@@ -24,7 +26,9 @@ from small_data import (
 from gpucenters import (
     L1CenterClassifier,
     L2CenterClassifier,
+    MahalanobisCenterClassifier,
 )
+from gpucenters.estimators._fitted import learned
 
 
 @each_kind
@@ -103,3 +107,45 @@ def test_every_fitted_array_of_every_model_is_read_only(model: Any) -> None:
     arrays = {n: getattr(model, n) for n in names if isinstance(getattr(model, n), np.ndarray)}
     assert {"classes_", "support_", "scores_", "centers_"} <= set(arrays)
     assert not [n for n, a in arrays.items() if a.flags.writeable]
+
+
+def _unsolvable() -> list[Any]:
+    singular = MahalanobisCenterClassifier(shrinkage=None)
+    return [
+        singular.partial_fit(np.eye(4), [0, 0, 1, 1], classes=[0, 1]),
+        L2CenterClassifier().partial_fit(PLAIN, [0] * 5, classes=[0, 1]),
+    ]
+
+
+@pytest.mark.parametrize("model", _unsolvable(), ids=lambda m: type(m).__name__)
+def test_a_stream_that_cannot_be_solved_yet_is_shown_and_asked_for_attributes(model: Any) -> None:
+    assert type(model).__name__ in repr(model)
+    assert type(model).__name__ in model._repr_html_()
+    learned = [n for n in dir(model) if n.endswith("_") and not n.startswith("_")]
+    assert {"coef_", "support_", "scores_", "classes_"} <= set(learned)
+    assert not any(hasattr(model, n) for n in ("coef_", "support_", "scores_", "objective_"))
+    inspect.getmembers(model)  # no error
+    with pytest.raises(ValueError, match=r"singular|no sample of class"):
+        model.predict(PLAIN)
+    with pytest.raises(AttributeError, match=r"singular|no sample of class"):
+        _ = model.coef_
+
+
+@pytest.mark.parametrize(
+    "model", [m for m, _ in MODELS_WITH_PRIORS], ids=lambda m: type(m).__name__
+)
+def test_a_notebook_shows_a_model_without_forming_wide_attributes(
+    model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = clone(model).fit(COUNTS, HALVES)
+
+    def refuse(self: Any) -> None:
+        raise AssertionError("a wide attribute was formed")
+
+    for name in ("coef_", "intercept_", "scores_", "centers_", "scale_"):
+        monkeypatch.setattr(type(model), name, learned(refuse))
+    shown = model._repr_html_()
+    assert "coef_" in dir(model)
+    if hasattr(BaseEstimator, "_get_fitted_attr_html"):
+        for name in ("classes_", "n_features_in_", "support_", "objective_"):
+            assert name in shown

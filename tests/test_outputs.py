@@ -24,9 +24,9 @@ def test_results_have_the_library_and_device_of_x(model: Any, n_classes: int, ba
             "centers_": found.centers_,
             "scores_": found.scores_,
         }
-        if hasattr(found, "predict_proba"):
-            results["predict_proba"] = found.predict_proba(X)
-            results["predict_log_proba"] = found.predict_log_proba(X)
+        results["predict_proba"] = found.predict_proba(X)
+        results["predict_log_proba"] = found.predict_log_proba(X)
+        if hasattr(found, "coef_"):
             results["coef_"], results["intercept_"] = found.coef_, found.intercept_
         if found.scale is not None:
             results["scale_"] = found.scale_

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse
 from bits import bits
+from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import KFold, learning_curve
 from small_data import HALVES, NORMAL, PLAIN, Y, prediction_calls, quiet, with_value
 
 from gpucenters import (
     L2CenterClassifier,
+    MahalanobisCenterClassifier,
+    SparseBernoulliNB,
+    SparseMultinomialNB,
 )
 
 
@@ -38,23 +45,90 @@ def test_partial_fit_names_a_label_that_is_no_class(backend: Any) -> None:
         L2CenterClassifier().partial_fit(X, list("ababa"), classes=[0, 1])
 
 
-def test_every_method_names_a_class_without_samples(backend: Any) -> None:
+def test_every_method_names_the_classes_without_samples_where_one_class_was_met(
+    backend: Any,
+) -> None:
     X = backend.array(PLAIN)
-    model = L2CenterClassifier().partial_fit(X, list("ababa"), classes=list("abcd"))
-    model.partial_fit(X, list("ccccd"), sample_weight=[1, 1, 1, 1, 0])
+    model = L2CenterClassifier().partial_fit(X, list("aaaaa"), classes=list("abd"))
+    model.partial_fit(X, list("aaaad"), sample_weight=[1, 1, 1, 1, 0])
     calls = [*prediction_calls(model, X), model.transform, lambda X: model.score(X, list("ababa"))]
     calls += [lambda X: model.with_k(1), lambda X: model.get_support()]
     for call in calls:
-        with pytest.raises(NotFittedError, match="no sample of class 'd' yet"):
+        with pytest.raises(NotFittedError, match="no sample of class 'b', 'd' yet"):
             call(X)
-    model.partial_fit(X[:1, :], ["d"])
-    rows = backend.array(np.concatenate([PLAIN, PLAIN, PLAIN[:1]]))
-    weights = [*[1] * 9, 0, 1]
-    whole = L2CenterClassifier().fit(rows, list("ababaccccdd"), sample_weight=weights)
-    assert model.classes_.tolist() == whole.classes_.tolist()
-    for name in ("centers_", "scores_"):
-        found, expected = (backend.host(getattr(m, name)) for m in (model, whole))
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    for name in ("support_", "coef_", "objective_"):
+        assert not hasattr(model, name)
+
+
+STREAMED = [
+    L2CenterClassifier(k=2, priors="empirical"),
+    L2CenterClassifier(k=2, scale="std", priors=[0.1, 0.2, 0.3, 0.4]),
+    MahalanobisCenterClassifier(k=2, shrinkage=0.5),
+    SparseBernoulliNB(k=2, binarize=1.0),
+    SparseMultinomialNB(k=2, class_prior=[0.1, 0.2, 0.3, 0.4]),
+    SparseMultinomialNB(k=2, fit_prior=False),
+]
+
+
+def _given_priors_of(model: Any, met: list[int]) -> Any:
+    """The model with the priors of some classes, divided by their sum."""
+    for name in ("priors", "class_prior"):
+        given = getattr(model, name, None)
+        if isinstance(given, list):
+            kept = np.asarray(given)[met]
+            return clone(model).set_params(**{name: kept / kept.sum()})
+    return clone(model)
+
+
+@pytest.mark.parametrize("met", [[1, 3], [0, 1, 3]], ids=["two of four", "three of four"])
+@pytest.mark.parametrize("model", STREAMED, ids=lambda m: type(m).__name__)
+def test_a_stream_predicts_among_the_classes_met(model: Any, met: list, backend: Any) -> None:
+    rng = np.random.default_rng(5)
+    y = np.asarray(met)[np.arange(24) % len(met)]
+    X = rng.poisson(1.0 + y[:, None] * np.asarray([1, 0, 2, 0, 0.5]), (24, 5)).astype(float)
+    for held in backend.containers(X):
+        stream = clone(model).partial_fit(held, y, classes=range(4))
+        whole = _given_priors_of(model, met).fit(held, y)
+        missing = ", ".join(str(c) for c in range(4) if c not in met)
+        with pytest.warns(UserWarning, match=f"no sample of class {missing} yet"):
+            found = backend.host(stream.decision_function(held))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # one warning, not one a call
+            predicted = backend.host(stream.predict(held))
+            probabilities = backend.host(stream.predict_proba(held))
+        others = [c for c in range(4) if c not in met]
+        assert found.shape == (24, 4)
+        assert np.all(found[:, others] == -np.inf) and np.all(probabilities[:, others] == 0)
+        assert np.array_equal(predicted, backend.host(whole.predict(held)))
+        expected = backend.host(whole.predict_proba(held))
+        np.testing.assert_allclose(probabilities[:, met], expected, rtol=1e-12)
+        coef, intercept = backend.host(stream.coef_), backend.host(stream.intercept_)
+        assert not coef[others].any() and np.all(intercept[others] == -np.inf)
+        read = X > 1 if isinstance(model, SparseBernoulliNB) else X
+        linear = read @ coef.T + intercept
+        np.testing.assert_allclose(linear[:, met], found[:, met], rtol=1e-9, atol=1e-9)
+        centers = backend.host(stream.centers_)
+        np.testing.assert_allclose(centers[met], backend.host(whole.centers_), rtol=1e-12)
+        assert np.all(np.isfinite(centers)) and stream.objective_ == whole.objective_
+        # Copies know it too, and the classes that come later are met as usual.
+        of_one = [backend.host(m.with_k(1).predict(held)) for m in (stream, whole)]
+        assert np.array_equal(*of_one)
+        stream.partial_fit(held, np.arange(24) % 4)
+        assert np.all(np.isfinite(backend.host(stream.decision_function(held))))
+
+
+def test_learning_curves_on_sorted_labels_have_scores() -> None:
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(UserWarning, match="no sample of class 2 yet"):
+        _, _, scores = learning_curve(
+            L2CenterClassifier(),
+            X,
+            y,
+            train_sizes=[60, 120],  # the first 60 hold two of the three classes
+            cv=KFold(5, shuffle=True, random_state=0),
+            exploit_incremental_learning=True,
+        )
+    assert np.all(np.isfinite(scores))
 
 
 FAILING = {

@@ -12,6 +12,7 @@ from separated import separated
 from small_data import KINDS
 
 from gpucenters import (
+    L1CenterClassifier,
     L2CenterClassifier,
 )
 
@@ -66,6 +67,25 @@ def test_probabilities_are_the_softmax_of_half_the_scores(n_classes: int, backen
     np.testing.assert_allclose(probabilities, scipy.special.softmax(scores / 2, axis=1), rtol=1e-12)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-14)
     np.testing.assert_allclose(logs, np.log(probabilities), rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("scale", [None, "std"])
+def test_probabilities_of_l1_centers_are_those_of_laplace_densities(
+    scale: Any, n_classes: int, backend: Any
+) -> None:
+    X, y = separated(n_classes)
+    for held in backend.containers(X):
+        model = L1CenterClassifier(k=3, scale=scale).fit(held, y)
+        sigma = X.std(axis=0)[model.support_] if scale else np.ones(3)
+        x, centers = X[:, model.support_], backend.host(model.centers_)
+        density = np.exp(-np.abs((x[:, None, :] - centers) / sigma)).prod(axis=2)
+        expected = density / density.sum(axis=1, keepdims=True)
+        found = backend.host(model.predict_proba(held))
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+        logs = backend.host(model.predict_log_proba(held))
+        np.testing.assert_allclose(logs, np.log(expected), rtol=1e-9, atol=1e-12)
+        assert np.array_equal(found.argmax(axis=1), backend.host(model.predict(held)))
 
 
 def test_log_probabilities_are_finite_where_probabilities_underflow(backend: Any) -> None:

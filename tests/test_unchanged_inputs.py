@@ -19,8 +19,8 @@ def _use(model: Any, X: Any, y: Any, weights: Any = None) -> None:
     fitted.decision_function(X)
     fitted.transform(X)
     fitted.score(X, y)
-    if hasattr(fitted, "predict_proba"):
-        fitted.predict_proba(X)
+    fitted.predict_proba(X)
+    if hasattr(fitted, "partial_fit"):
         fitted.partial_fit(X, y, sample_weight=weights)
 
 

@@ -39,9 +39,11 @@ class Backend:
         return name if is_numpy(self.xp) else f"{name} on {self.device}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A module cannot be pickled, so the pickle holds its name.
-        index = self.device.id if is_cupy(self.xp) else self.device
-        return _restore_backend, (self.xp.__name__, index)
+        return _restore_backend, self.state()
+
+    def state(self) -> tuple[str, Any]:
+        """The names of library and device, for pickles: a module cannot be pickled."""
+        return self.xp.__name__, self.device.id if is_cupy(self.xp) else self.device
 
     @property
     def is_numpy_or_cupy(self) -> bool:

@@ -86,7 +86,15 @@ class Block(Protocol):
         out. Ranges of columns are worked on side by side, in halves where memory runs out.
         """
 
-    def product(self, columns: Array, shift: Array, coef: Array, ctx: Context) -> Array:
+    def product(
+        self,
+        columns: Array,
+        shift: Array,
+        coef: Array,
+        ctx: Context,
+        *,
+        size: Array | None = None,
+    ) -> Array:
         """``(X[:, columns] - shift) @ coef``: float64, (n, q).
 
         Parameters
@@ -96,6 +104,29 @@ class Block(Protocol):
         shift : array of shape (d,)
         coef : array of shape (d, q)
         ctx : Context
+        size : array of shape (d,), not negative, optional
+            If given, the result has one more column: the sum of the absolute values of what was
+            summed, with ``size`` in place of the coefficients, for a bound on the rounding.
+        """
+
+    def padded_rows(
+        self, rows: Array, columns: Array, ctx: Context
+    ) -> Iterator[tuple[Array, Array | None]]:
+        """A few rows in their order, some at a time: (values, positions).
+
+        Parameters
+        ----------
+        rows : array of shape (r,)
+        columns : array of shape (d,)
+            Ascending.
+        ctx : Context
+
+        Yields
+        ------
+        values : array of shape (b, w), float64
+        positions : array of shape (b, w), or None
+            The position of each value among ``columns``; a place that no value takes holds the
+            value 0 and a position of some column. None where each row has all d values in order.
         """
 
     def distance_scores(

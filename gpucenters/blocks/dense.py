@@ -199,9 +199,39 @@ class DenseBlock:
 
     # --- products and scores -------------------------------------------------------------------
 
-    def product(self, columns: Array, shift: Array, coef: Array, ctx: Context) -> Array:
+    def product(
+        self,
+        columns: Array,
+        shift: Array,
+        coef: Array,
+        ctx: Context,
+        *,
+        size: Array | None = None,
+    ) -> Array:
         """``(X[:, columns] - shift) @ coef``: see `Block`."""
-        return self._map_rows(columns, coef.shape[1], lambda x: (x - shift) @ coef, ctx)
+        xp, q = self.backend.xp, coef.shape[1]
+        if size is None:
+            return self._map_rows(columns, q, lambda x: (x - shift) @ coef, ctx)
+
+        def with_size(x: Array) -> Array:
+            x = x - shift
+            return xp.concat([x @ coef, (xp.abs(x) @ size)[:, None]], axis=1)
+
+        return self._map_rows(columns, q + 1, with_size, ctx)
+
+    def padded_rows(
+        self, rows: Array, columns: Array, ctx: Context
+    ) -> Iterator[tuple[Array, Array | None]]:
+        """A few rows, some at a time: see `Block`."""
+        d, here = int(columns.shape[0]), backend_of(self.array)
+        rows, columns = here.move(rows), here.move(columns)
+        for first, last in ranges(int(rows.shape[0]), max(1, ctx.chunk // max(1, d))):
+            with here.current():
+                xp = array_namespace(self.array)
+                part = xp.take(self.array, rows[first:last], axis=0)
+                part = xp.take(part, columns, axis=1)
+            part = self._widen(part, 0, columns)
+            yield self.backend.xp.astype(part, self.backend.xp.float64), None
 
     def distance_scores(
         self,

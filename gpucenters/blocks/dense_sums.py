@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..arrays.context import Context
+from ..arrays.double_double import two_sum
 from ..arrays.functions import clip_negative
 from ..arrays.namespace import array_namespace
 from ..arrays.typing import Array
@@ -38,13 +39,14 @@ def add_sums(chunks: Iterable[RowChunk], into: RawSums, ctx: Context) -> None:
 
 def add_centred(chunks: Iterable[RowChunk], into: CentredSums, ctx: Context) -> None:
     """Add sums and centred squares of strips of rows, in place."""
+    low = ctx.backend.zeros(into.total.shape)
     for chunk in chunks:
         before = list(into.class_weight)
 
         def add(
             columns: slice, chunk: RowChunk = chunk, before: list[float] = before
         ) -> list[tuple[int, Array]]:
-            return _add_columns(chunk, columns, before, into)
+            return _add_columns(chunk, columns, before, into, low)
 
         for sums in ctx.map(add, chunk.columns):
             if into.centred.ndim == 1:
@@ -52,10 +54,11 @@ def add_centred(chunks: Iterable[RowChunk], into: CentredSums, ctx: Context) -> 
                     into.centred[c] += centred
         for c, _, _, w in chunk.parts:
             into.class_weight[c] += w
+    into.total[...] += low
 
 
 def _add_columns(
-    chunk: RowChunk, columns: slice, before: list[float], into: CentredSums
+    chunk: RowChunk, columns: slice, before: list[float], into: CentredSums, low: Array
 ) -> list[tuple[int, Array]]:
     """Add a chunk in some columns; returns the centred squares summed over these columns."""
     xp, found = chunk.backend.xp, []
@@ -64,7 +67,9 @@ def _add_columns(
         for c, x, s, w in chunk.by_class(columns)
     ]
     for c, total, centred in parts:
-        into.total[c, columns] += total
+        new = two_sum(into.total[c, columns], total)
+        into.total[c, columns] = new.high
+        low[c, columns] += new.low
         if into.centred.ndim == 2:
             into.centred[c, columns] += centred
         found.append((c, xp.sum(centred)))

@@ -77,6 +77,19 @@ class Binarized(Reader):
         )
 
 
+@dataclass(frozen=True)
+class Magnitude(Reader):
+    """Absolute values."""
+
+    def __call__(self, x: Array) -> Array:
+        xp = array_namespace(x)
+        if xp.isdtype(x.dtype, ("unsigned integer", "bool")):
+            return x
+        if not xp.isdtype(x.dtype, "real floating"):  # the least integer has no absolute value
+            x = xp.astype(x, xp.float64)
+        return xp.abs(x)
+
+
 def _nan_unless(good: Array, x: Array, xp: Namespace) -> Array:
     """``x`` where it is good, else NaN."""
     if not xp.isdtype(x.dtype, "real floating"):

@@ -22,7 +22,8 @@ from . import errors, sparse_host, sparse_scatter, sparse_sums
 from .accumulators import CentredSums, RawSums
 from .compressed import Compressed, Entries
 from .half_weight import ClassHalf, enough_stored
-from .readers import Reader, refuse
+from .padded_rows import padded_rows
+from .readers import Magnitude, Reader, refuse
 from .samples import Samples
 from .scatter import ScatterSums
 from .sorted_columns import SortedColumns, SortingPlan, column_too_large
@@ -126,17 +127,39 @@ class SparseBlock(Compressed):
 
     # --- products and scores -------------------------------------------------------------------
 
-    def product(self, columns: Array, shift: Array, coef: Array, ctx: Context) -> Array:
+    def product(
+        self,
+        columns: Array,
+        shift: Array,
+        coef: Array,
+        ctx: Context,
+        *,
+        size: Array | None = None,
+    ) -> Array:
         """``(X[:, columns] - shift) @ coef``: see `Block`.
 
         One product over the stored values less one constant: implicit zeros cost nothing.
         """
+        xp = self.backend.xp
+        found = self._stored_product(columns, coef, ctx) - shift @ coef
+        if size is None:
+            return found
+        sizes = self.read_as(Magnitude("product"))._stored_product(columns, size[:, None], ctx)
+        return xp.concat([found, sizes + xp.abs(shift) @ size], axis=1)
+
+    def _stored_product(self, columns: Array, coef: Array, ctx: Context) -> Array:
         n, m = self.shape
         wide: Array = self.backend.zeros((m, coef.shape[1]))
         wide[columns, :] = coef
         out: Array = self.backend.zeros((n, coef.shape[1]))
         (self._add_host_product if self.has_compiled_loops else self._add_product)(wide, out, ctx)
-        return out - shift @ coef
+        return out
+
+    def padded_rows(
+        self, rows: Array, columns: Array, ctx: Context
+    ) -> Iterator[tuple[Array, Array | None]]:
+        """A few rows, some at a time: see `Block`."""
+        return padded_rows(self, rows, columns, ctx)
 
     def _add_product(self, coef: Array, out: Array, ctx: Context) -> None:
         """``out += X @ coef`` by the library's own products, a run of entries at a time."""

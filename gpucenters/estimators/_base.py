@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import numbers
 from collections.abc import Callable
+from functools import partial
+from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
@@ -22,8 +24,9 @@ from ..blocks.readers import Reader
 from ..blocks.samples import Samples, check_every_class, check_weights, make_samples
 from ..solvers.centers import Centers
 from ..solvers.selection import Selection, check_k
-from ._fitted import Fitted
+from ._fitted import Fitted, learned
 from .labels import decode, encode, encode_for_score, host_labels
+from .probabilities import log_softmax, softmax
 from .validation import check_backend, check_X, output_backend, validated, work_backend
 
 
@@ -38,6 +41,7 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
     memory_budget: int | str | None
     verbose: bool
     _linear = False  # whether scores are a product with X, for which duplicates need not be summed
+    _per_score: float  # scores times it are log densities, up to a term that the classes share
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -47,6 +51,25 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_fitted")
+
+    def __dir__(self) -> list[str]:
+        # scikit-learn's form asks for each attribute, which would form the wide ones.
+        def is_there(name: str) -> bool:
+            if isinstance(getattr(type(self), name, None), learned):
+                return self.__sklearn_is_fitted__()
+            return hasattr(self, name)
+
+        return [name for name in object.__dir__(self) if is_there(name)]
+
+    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
+        """What scikit-learn shows in a notebook: only what is there, and narrow."""
+        names = ["classes_", "n_features_in_", "feature_names_in_"]
+        if hasattr(self, "_fitted") and self._fitted.selection is not None:
+            names += ["support_", "ranking_", "objective_"]
+        values = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        shown = BaseEstimator._get_fitted_attr_html(SimpleNamespace(**values), doc_link)
+        shown.estimator_class = type(self)
+        return shown
 
     # --- fitting -------------------------------------------------------------------------------
 
@@ -132,10 +155,9 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
     def _report(self, shape: tuple[int, int]) -> None:
-        kept = len(self.support_)
         print(
             f"{type(self).__name__}: {shape[0]:,} x {shape[1]:,} in {self._fitted.backend}, "
-            f"{len(self.classes_)} classes, {kept:,} features selected, "
+            f"{len(self.classes_)} classes, {len(self._support()):,} features selected, "
             f"objective {self.objective_:.6g}"
         )
 
@@ -175,37 +197,53 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
             cache[name] = self._run(lambda ctx: make(centers, selection, ctx))
         return cache[name]
 
-    @property
-    def support_(self) -> np.ndarray:
-        """The selected features, ascending; int64 of shape (k,), on the host."""
+    def _support(self) -> np.ndarray:
         return self._cached("support", lambda _, chosen, ctx: read_only(to_numpy(chosen.support)))
 
-    @property
+    @learned
+    def support_(self) -> np.ndarray:
+        """The selected features, ascending; int64 of shape (k,), on the host."""
+        return self._support()
+
+    @learned
     def ranking_(self) -> np.ndarray:
         """The selected features by descending score; int64 of shape (k,), on the host."""
         return self._cached("ranking", lambda _, chosen, ctx: read_only(to_numpy(chosen.ranking)))
 
-    @property
+    @learned
     def scores_(self) -> Array:
         """The gain of each feature; float64 of shape (n_features,), on the model's device."""
         return self._cached(
             "scores", lambda centers, chosen, ctx: read_only(centers.feature_scores(chosen, ctx))
         )
 
-    @property
+    @learned
     def scale_(self) -> Array | None:
         """What each feature is divided by; float64 of shape (n_features,), or None."""
         return read_only(getattr(self._centers(), "scale", None))
 
-    @property
+    @learned
     def centers_(self) -> Array:
         """Class centers on the support; float64 of shape (n_classes, k), in the units of X."""
         return self._cached(
             "centers",
-            lambda centers, chosen, ctx: read_only(centers.centers_at(chosen.support)[0]),
+            lambda centers, chosen, ctx: read_only(
+                self._of_every_class(*centers.centers_at(chosen.support))
+            ),
         )
 
-    @property
+    def _of_every_class(self, of_met: Array, of_others: Array) -> Array:
+        """Rows of all K classes: those of the classes met, and one row for each other class."""
+        met = self._fitted.met
+        if met is None:
+            return of_met
+        xp = array_namespace(of_met)
+        found = xp.concat([of_met, of_others[None, ...]], axis=0)
+        index = np.full(len(self.classes_), len(met))
+        index[list(met)] = np.arange(len(met))
+        return xp.take(found, self._fitted.backend.asarray(index), axis=0)
+
+    @learned
     def objective_(self) -> float:
         """The minimum of the objective for this k, in scaled units."""
         return self._cached(
@@ -230,9 +268,7 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
         centers, start = self._centers(), fitted.selection
         selection = self._run(lambda ctx: centers.select(k, ctx, warm_start=start))
         params = fitted.params | {"k": k}
-        new._fitted = Fitted(
-            fitted.backend, centers, params, fitted.share(), selection, shared=True
-        )
+        new._fitted = fitted.shared_with(params=params, selection=selection)
         return new
 
     def to(self, device: str) -> Self:
@@ -259,25 +295,39 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
             statistics = fitted.share()
             statistics = statistics and statistics.moved(backend)
             selection = fitted.selection and fitted.selection.to(backend)
-        new._fitted = Fitted(backend, centers, fitted.params, statistics, selection, shared=True)
+        new._fitted = fitted.shared_with(
+            backend=backend, centers=centers, statistics=statistics, selection=selection
+        )
         return new
 
     # --- predicting ----------------------------------------------------------------------------
 
-    def _scores(self, block: Block, ctx: Context) -> Array:
-        """(n, K) scores, larger is better; (n, 1) for two classes: class 1 less class 0."""
+    def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
+        """(n, K) scores, larger is better; (n, 1) for two classes: class 1 less class 0.
+
+        ``relative``: a row of scores may have its largest score subtracted.
+        """
         raise NotImplementedError
 
-    def _score_rows(self, X: Any, method: str) -> tuple[Array, Backend]:
+    def _score_rows(self, X: Any, method: str, *, relative: bool = False) -> tuple[Array, Backend]:
         """Scores of the rows of X where the model lives, and the backend where outputs belong."""
         self._selection()
-        return self._finite_rows(
+        scores, backend = self._finite_rows(
             X,
             method,
-            self._scores,
+            partial(self._scores, relative=relative),
             "the scores of row {row} of X overflow float64: its values are too far from the "
             "centers. Rescale X, at fit as well.",
         )
+        if self._fitted.met is None:
+            return scores, backend
+        with self._fitted.backend.current():
+            xp = array_namespace(scores)
+            by_class = xp.permute_dims(scores, (1, 0))
+            if scores.shape[1] == 1:
+                by_class = xp.concat([-by_class / 2, by_class / 2])
+            never = xp.full_like(by_class[0, :], -np.inf)
+            return xp.permute_dims(self._of_every_class(by_class, never), (1, 0)), backend
 
     def _finite_rows(
         self, X: Any, method: str, task: Callable[[Block, Context], Array], overflow: str
@@ -343,6 +393,41 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
         """
         codes, backend = self._predict_codes(X, "predict")
         return decode(codes, self.classes_, backend)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Class probabilities of the samples; they never contradict `predict`.
+
+        Those of l2 centers are of Gaussians of unit (or ``scale_``) variance at the centers; those
+        of l1 centers of Laplace densities of unit scale (or of ``scale_``). Neither is calibrated:
+        see `sklearn.calibration.CalibratedClassifierCV`.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes), float64
+        """
+        return self._probabilities(X, "predict_proba", softmax)
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of class probabilities; finite where the probability itself underflows.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes), float64
+        """
+        return self._probabilities(X, "predict_log_proba", log_softmax)
+
+    def _probabilities(self, X: Any, method: str, function: Callable[..., Array]) -> Array:
+        scores, backend = self._score_rows(X, method, relative=True)
+        with self._fitted.backend.current():
+            return backend.move(function(scores, self._per_score))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy of `predict` on the given samples.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,12 @@ from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..solvers.centers import Centers
+from ..solvers.close_scores import compare_close_scores
 from ..solvers.linear_form import LinearForm
 from ..solvers.priors import log_priors
 from ..solvers.selection import Selection
 from ._base import CenterClassifier, read_only
+from ._fitted import learned
 
 
 class LinearDecision(CenterClassifier):
@@ -24,7 +27,19 @@ class LinearDecision(CenterClassifier):
     _linear = True
 
     def _log_prior(self) -> list[float]:
+        """Log priors of all classes; -inf for those not met."""
         raise NotImplementedError
+
+    def _class_weight(self) -> tuple[float, ...]:
+        """Weights of all classes; 0 for those not met."""
+        of_met, met = self._centers().class_weight, self._fitted.met
+        if met is None:
+            return of_met
+        weight = dict(zip(met, of_met, strict=True))
+        return tuple(weight.get(c, 0.0) for c in range(len(self.classes_)))
+
+    def _log_prior_of_met(self) -> list[float]:
+        return [p for p in self._log_prior() if p > -math.inf]
 
     def _form_columns(self) -> Array:
         """The features of X that the form reads, ascending, where the model lives."""
@@ -34,23 +49,23 @@ class LinearDecision(CenterClassifier):
         """The decision for the support."""
 
         def make(centers: Centers, selection: Selection, ctx: Context) -> LinearForm:
-            return centers.linear_form(selection.support, self._log_prior())
+            return centers.linear_form(selection.support, self._log_prior_of_met())
 
         return self._cached("form", make)
 
-    def _score_rows(self, X: Any, method: str) -> tuple[Array, Backend]:
+    def _score_rows(self, X: Any, method: str, *, relative: bool = False) -> tuple[Array, Backend]:
         self._form()  # outside of the work on X, which may be done in several tries
-        return super()._score_rows(X, method)
+        return super()._score_rows(X, method, relative=relative)
 
-    def _scores(self, block: Block, ctx: Context) -> Array:
-        shift, coef, offset = self._form()
-        return block.product(self._form_columns(), shift, coef, ctx) + offset
+    def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
+        form = self._form()
+        return block.product(self._form_columns(), form.shift, form.coef, ctx) + form.offset
 
     def _wide_form(self) -> tuple[Array, Array]:
         """(coefficients of all features, constants)."""
 
         def widen(centers: Centers, selection: Selection, ctx: Context) -> tuple[Array, Array]:
-            shift, coef, offset = form
+            shift, coef, offset, _ = form
             xp, columns = ctx.backend.xp, to_numpy(self._form_columns())
             source = np.zeros(self.n_features_in_, dtype=np.int64)
             source[columns] = np.arange(1, len(columns) + 1)
@@ -58,17 +73,24 @@ class LinearDecision(CenterClassifier):
             zero = xp.zeros_like(narrow[:, :1])
             wide = xp.concat([zero, narrow], axis=1)
             coef_ = xp.take(wide, ctx.backend.asarray(source), axis=1)
-            return read_only(coef_), read_only(offset - shift @ coef)
+            intercept = offset - shift @ coef
+            if self._fitted.met is not None:
+                if coef_.shape[0] == 1:
+                    coef_ = xp.concat([-coef_ / 2, coef_ / 2])
+                    intercept = xp.concat([-intercept / 2, intercept / 2])
+                coef_ = self._of_every_class(coef_, xp.zeros_like(coef_[0, :]))
+                intercept = self._of_every_class(intercept, xp.zeros_like(intercept[0]) - math.inf)
+            return read_only(coef_), read_only(intercept)
 
         form = self._form()
         return self._cached("wide form", widen)
 
-    @property
+    @learned
     def coef_(self) -> Array:
         """Coefficients of the decision, zero for features that it does not read."""
         return self._wide_form()[0]
 
-    @property
+    @learned
     def intercept_(self) -> Array:
         """Constants of the decision."""
         return self._wide_form()[1]
@@ -78,6 +100,7 @@ class NearestCenterDecision(LinearDecision):
     """Linear decisions of nearest class means, with a ``priors`` parameter."""
 
     priors: Any
+    _per_score = 0.5
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -87,5 +110,18 @@ class NearestCenterDecision(LinearDecision):
     def _check_classes(self, weight: tuple[float, ...]) -> None:
         log_priors(self.priors, weight)
 
+    def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
+        form, columns = self._form(), self._form_columns()
+        if form.rounding is None:
+            return super()._scores(block, ctx, relative=relative)
+        size, constant = form.rounding
+        found = block.product(columns, form.shift, form.coef, ctx, size=size)
+        pair_forms = self._centers().pair_forms(self._selection().support)
+        scores, bound = found[:, :-1] + form.offset, found[:, -1] + constant
+        prior = self._log_prior_of_met()
+        return compare_close_scores(
+            scores, bound, pair_forms, prior, block, columns, ctx, relative=relative
+        )
+
     def _log_prior(self) -> list[float]:
-        return log_priors(self._ready().params["priors"], self._centers().class_weight)
+        return log_priors(self._ready().params["priors"], self._class_weight())

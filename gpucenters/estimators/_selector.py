@@ -24,7 +24,7 @@ class FeatureSelector(SelectorMixin, _Classifier):
     def _get_support_mask(self) -> np.ndarray:
         self._ready()
         mask = np.zeros(self.n_features_in_, dtype=np.bool_)
-        mask[self.support_] = True
+        mask[self._support()] = True
         return mask
 
     def transform(self, X: Any) -> Any:
@@ -39,7 +39,7 @@ class FeatureSelector(SelectorMixin, _Classifier):
         array or sparse matrix of shape (n_samples, k)
             In X's library, device, layout and type (or as `set_output` says).
         """
-        checked, support = check_X(self, X, reset=False), self._selection().support
+        support, checked = self._selection().support, check_X(self, X, reset=False)
         check_backend(self, checked, "transform")
 
         def select(ctx: Context) -> Any:
@@ -63,10 +63,10 @@ class FeatureSelector(SelectorMixin, _Classifier):
         array or sparse matrix of shape (n_samples, n_features)
         """
         support, checked = self._selection().support, check_container(X, self)
-        if checked.shape[1] != len(self.support_):
+        if checked.shape[1] != len(self._support()):
             raise ValueError(
                 f"X has {checked.shape[1]} features, but {type(self).__name__} has selected "
-                f"{len(self.support_)}: X has a different shape than during fitting."
+                f"{len(self._support())}: X has a different shape than during fitting."
             )
 
         def widen(ctx: Context) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -11,15 +10,14 @@ from sklearn.exceptions import NotFittedError
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.inputs import check_input
 from ..arrays.namespace import to_numpy
-from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.samples import Samples, raise_without_weight
 from ..solvers.centers import Centers
+from ..solvers.selection import warn
 from ..statistics.base import Recipe, Statistics
 from ._base import CenterClassifier
 from ._fitted import Fitted
 from .labels import encode, encode_against, host_labels
-from .probabilities import log_softmax, softmax
 from .validation import check_backend, check_X, validated, work_backend
 
 
@@ -29,11 +27,9 @@ class StatisticsClassifier(CenterClassifier):
     A subclass makes statistics (`_make_statistics`, `_empty_statistics`) and says which it needs
     (`_recipe`), solves from them (`_solve_from`), says which parameters a solution depends on
     (`_params`) and which of these a stream must keep (`_kept_params`), and checks those that must
-    fit the classes (`_check_classes`). Its scores times ``_per_score`` are log densities, up to a
-    term that the classes share.
+    fit the classes (`_check_classes`).
     """
 
-    _per_score = 0.5
     _kept_params: tuple[str, ...] = ()
 
     def _params(self) -> dict[str, Any]:
@@ -183,7 +179,8 @@ class StatisticsClassifier(CenterClassifier):
         Any split of the rows gives the model that `fit` gives on all of them: to the bit for class
         sums and raw squares of integers (naive Bayes, l2 on sparse data), and up to rounding for
         centred moments (dense l2, Mahalanobis). A call that fails leaves the model as it was.
-        Predicting before each class was met raises a NotFittedError that names those missing.
+        A class of which no sample has come yet has the tied parameters, the score -inf and the
+        probability 0: a warning names it when the model is first used.
 
         Parameters
         ----------
@@ -255,51 +252,21 @@ class StatisticsClassifier(CenterClassifier):
         return given
 
     def _solve_statistics(self, fitted: Fitted) -> Centers:
-        assert fitted.statistics is not None
-        missing = [
-            label
-            for label, count in zip(self.classes_.tolist(), fitted.statistics.count, strict=True)
-            if count == 0
-        ]
-        if missing:
-            raise NotFittedError(
-                f"this {type(self).__name__} has seen no sample of class "
-                f"{', '.join(map(repr, missing))} yet: call partial_fit with some first."
-            )
         statistics, params = fitted.statistics, fitted.params
+        assert statistics is not None
+        met = [c for c, count in enumerate(statistics.count) if count]
+        missing = [repr(x) for c, x in enumerate(self.classes_.tolist()) if c not in met]
+        if missing:
+            name, unmet = type(self).__name__, ", ".join(missing[:5])
+            unmet += f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+            if len(met) < 2:
+                raise NotFittedError(
+                    f"this {name} has seen no sample of class {unmet} yet, and needs two classes: "
+                    "call partial_fit with some first."
+                )
+            warn(
+                f"this {name} has seen no sample of class {unmet} yet: until it does, the score of "
+                "such a class is -inf."
+            )
+            statistics, fitted.met = statistics.of_classes(met), tuple(met)
         return self._run(lambda ctx: self._solve_from(statistics, params, ctx))
-
-    # --- probabilities -------------------------------------------------------------------------
-
-    def predict_proba(self, X: Any) -> Array:
-        """Class probabilities of the samples; they never contradict `predict`.
-
-        Those of center models are of Gaussians of unit (or ``scale_``) variance at the centers.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes), float64
-        """
-        return self._probabilities(X, "predict_proba", softmax)
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """Logarithms of class probabilities; finite where the probability itself underflows.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes), float64
-        """
-        return self._probabilities(X, "predict_log_proba", log_softmax)
-
-    def _probabilities(self, X: Any, method: str, function: Callable[..., Array]) -> Array:
-        scores, backend = self._score_rows(X, method)
-        with self._fitted.backend.current():
-            return backend.move(function(scores, self._per_score))

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..arrays.context import Context
+from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.samples import Samples
@@ -13,8 +16,8 @@ from ..solvers.l2 import L2Centers, solve_l2
 from ..solvers.scaling import check_scale
 from ..statistics.base import Recipe
 from ..statistics.moments import ClassMoments, class_moments
-from ._base import CenterClassifier
-from ._fitted import Fitted
+from ._base import CenterClassifier, read_only
+from ._fitted import Fitted, learned
 from ._linear import NearestCenterDecision
 from ._selector import FeatureSelector
 from ._statistics import StatisticsClassifier
@@ -165,6 +168,8 @@ class L1CenterClassifier(FeatureSelector, CenterClassifier):
     scores_ : array of shape (n_features_in_,), float64
         Gain of each feature: how much the objective falls if its centers may differ. Exactly zero
         where the intervals of class medians share a point.
+    feature_importances_ : ndarray of shape (n_features_in_,), float64
+        ``scores_`` on the host.
     centers_ : array of shape (n_classes, k), float64
         Class centers on the support, in the units of X.
     scale_ : array of shape (n_features_in_,), float64, or None
@@ -207,14 +212,21 @@ class L1CenterClassifier(FeatureSelector, CenterClassifier):
         self.memory_budget = memory_budget
         self.verbose = verbose
 
+    _per_score = 1.0
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_scale(self.scale)
 
+    @learned
+    def feature_importances_(self) -> np.ndarray:
+        """The gain of each feature, on the host: what meta-estimators rank features by."""
+        return read_only(to_numpy(self.scores_))
+
     def _solve(self, block: Block, samples: Samples, ctx: Context) -> Fitted:
         return Fitted(block.backend, solve_l1(block, samples, ctx, self.scale), {"k": self.k})
 
-    def _scores(self, block: Block, ctx: Context) -> Array:
+    def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
         centers = self._centers()
         assert isinstance(centers, L1Centers)
         return centers.decision(block, self._selection().support, ctx)

@@ -10,11 +10,14 @@ from ..arrays.context import Context
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.samples import Samples
+from ..solvers.centers import Centers
 from ..solvers.covariance import check_covariance, covariance_matrix, given_covariance
 from ..solvers.mahalanobis import MahalanobisCenters, solve_mahalanobis
+from ..solvers.selection import Selection
 from ..statistics.base import Recipe
 from ..statistics.cross_moments import CrossMoments, check_size, cross_moments
 from ._base import read_only
+from ._fitted import learned
 from ._linear import NearestCenterDecision
 from ._statistics import StatisticsClassifier
 from .validation import snapshot
@@ -196,18 +199,18 @@ class MahalanobisCenterClassifier(
     def _form_columns(self) -> Array:
         return self._ready().backend.arange(self.n_features_in_)
 
-    @property
+    @learned
     def means_(self) -> Array:
         """Class means; float64 of shape (n_classes, n_features), in the units of X."""
-        moments = self._moments()
-        return self._cached(
-            "means",
-            lambda centers, _, ctx: read_only(
-                moments.total / ctx.backend.asarray(moments.class_weight)[:, None]
-            ),
-        )
+        found = self._mahalanobis()
 
-    @property
+        def means(_: Centers, __: Selection, ctx: Context) -> Array:
+            of_met = found.total / ctx.backend.asarray(list(found.class_weight))[:, None]
+            return read_only(self._of_every_class(of_met, found.tied_center))
+
+        return self._cached("means", means)
+
+    @learned
     def covariance_(self) -> Array:
         """The covariance S, shrunk; float64 of shape (n_features, n_features)."""
         moments, params = self._moments(), self._fitted.params
@@ -216,27 +219,28 @@ class MahalanobisCenterClassifier(
             "covariance", lambda centers, _, ctx: read_only(covariance_matrix(moments, *shape)[0])
         )
 
-    @property
+    @learned
     def shrinkage_(self) -> float:
         """How far the covariance was shrunk to a multiple of the identity."""
         return self._mahalanobis().shrinkage
 
-    @property
+    @learned
     def transformation_(self) -> Array:
         """S^(-1/2); float64 of shape (n_features, n_features)."""
         return read_only(self._mahalanobis().root)
 
     def _moments(self) -> CrossMoments:
-        self._centers()  # raises where a class was not met yet
-        moments = self._ready().statistics
-        assert isinstance(moments, CrossMoments)
-        return moments
+        """The moments of the classes met."""
+        self._centers()
+        fitted = self._ready()
+        assert isinstance(fitted.statistics, CrossMoments)
+        return fitted.statistics if fitted.met is None else fitted.statistics.of_classes(fitted.met)
 
     # --- transforming --------------------------------------------------------------------------
 
-    @property
+    @learned
     def _n_features_out(self) -> int:
-        return len(self.support_)
+        return len(self._support())
 
     def transform(self, X: Any) -> Any:
         """The selected transformed features of X: columns ``support_`` of ``X @ S^(-1/2)``.

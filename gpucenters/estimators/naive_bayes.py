@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.context import Context
+from ..arrays.namespace import array_namespace
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.readers import Binarized, NotNegative
@@ -14,10 +15,12 @@ from ..blocks.samples import Samples
 from ..solvers.bernoulli import BernoulliCenters, binarized, check_binarize, solve_bernoulli
 from ..solvers.multinomial import MultinomialCenters, MultinomialSelection, solve_multinomial
 from ..solvers.priors import class_log_prior
+from ..solvers.selection import Selection
 from ..solvers.smoothing import check_alpha
 from ..statistics.base import Recipe
 from ..statistics.class_sums import ClassSums, class_sums
 from ._base import read_only
+from ._fitted import learned
 from ._linear import LinearDecision
 from ._selector import FeatureSelector
 from ._statistics import StatisticsClassifier
@@ -58,18 +61,17 @@ class _NaiveBayes(LinearDecision, FeatureSelector, StatisticsClassifier):
 
     def _log_prior(self) -> list[float]:
         params = self._ready().params
-        weight = self._centers().class_weight
-        return class_log_prior(params["fit_prior"], params["class_prior"], weight)
+        return class_log_prior(params["fit_prior"], params["class_prior"], self._class_weight())
 
-    @property
+    @learned
     def class_count_(self) -> Array:
         """Weight of each class; float64 of shape (n_classes,)."""
         return self._cached(
             "class_count",
-            lambda centers, _, ctx: read_only(ctx.backend.asarray(list(centers.class_weight))),
+            lambda centers, _, ctx: read_only(ctx.backend.asarray(list(self._class_weight()))),
         )
 
-    @property
+    @learned
     def feature_count_(self) -> Array:
         """Sum of each class and feature, without smoothing; float64, (n_classes, n_features)."""
         # Shared, so that the next batch is added to a copy.
@@ -77,7 +79,7 @@ class _NaiveBayes(LinearDecision, FeatureSelector, StatisticsClassifier):
         assert statistics is not None
         return read_only(statistics.total)
 
-    @property
+    @learned
     def class_log_prior_(self) -> Array:
         """Log prior of each class; float64 of shape (n_classes,)."""
         return self._cached(
@@ -85,13 +87,50 @@ class _NaiveBayes(LinearDecision, FeatureSelector, StatisticsClassifier):
             lambda centers, _, ctx: read_only(ctx.backend.asarray(self._log_prior())),
         )
 
-    @property
+    @learned
     def feature_log_prob_(self) -> Array:
         """Log of each class and feature's probability: its own on the support, tied elsewhere."""
-        return self._cached(
-            "feature_log_prob",
-            lambda centers, chosen, ctx: read_only(centers.log_theta(chosen.support)),
-        )
+
+        def log_prob(centers: Any, chosen: Selection, ctx: Context) -> Array:
+            of_met = centers.log_theta(chosen.support)
+            if self._fitted.met is None:
+                return read_only(of_met)
+            nothing = chosen.support[:0]
+            return read_only(self._of_every_class(of_met, centers.log_theta(nothing)[0, :]))
+
+        return self._cached("feature_log_prob", log_prob)
+
+    def predict_joint_log_proba(self, X: Any) -> Array:
+        """Joint log probabilities: the log prior of each class plus the sample's log-likelihood.
+
+        Over all features, those with tied parameters too, as in scikit-learn. For
+        `SparseMultinomialNB` without the multinomial coefficient, which the classes share.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes), float64
+            In the library and on the device of X.
+        """
+        support, log_prior = self._selection().support, self._log_prior()
+        centers: Any = self._centers()
+
+        def joint(block: Block, ctx: Context) -> Array:
+            form = centers.likelihood_form(support)
+            every = ctx.backend.arange(self.n_features_in_)
+            return block.product(every, form.shift, form.coef, ctx) + form.offset
+
+        overflow = "the log-likelihood of row {row} of X overflows float64. Rescale X."
+        found, backend = self._finite_rows(X, "predict_joint_log_proba", joint, overflow)
+        with self._fitted.backend.current():
+            xp = array_namespace(found)
+            by_class = xp.permute_dims(found, (1, 0))
+            by_class = self._of_every_class(by_class, xp.zeros_like(by_class[0, :]))
+            priors = self._fitted.backend.asarray(log_prior)
+            return backend.move(xp.permute_dims(by_class, (1, 0)) + priors)
 
 
 class SparseBernoulliNB(_NaiveBayes):
@@ -145,7 +184,9 @@ class SparseBernoulliNB(_NaiveBayes):
     feature_log_prob_ : array of shape (n_classes, n_features_in_), float64
         Log probabilities: of each class on the support, tied elsewhere.
     coef_ : array of shape (1, n_features_in_) or (n_classes, n_features_in_), float64
-        The decision is ``X @ coef_.T + intercept_`` of binarized X; zero outside the support.
+        The decision is ``B @ coef_.T + intercept_``, where B is X after ``binarize``: 1 where a
+        value is above the threshold, else 0, so that counts above 1 change nothing. Zero outside
+        the support. For more than two classes relative to the tied parameters: log odds ratios.
     intercept_ : array of shape (1,) or (n_classes,), float64
 
     References
@@ -263,7 +304,8 @@ class SparseMultinomialNB(_NaiveBayes):
     feature_log_prob_ : array of shape (n_classes, n_features_in_), float64
         Log shares: of each class on the support, tied elsewhere.
     coef_ : array of shape (1, n_features_in_) or (n_classes, n_features_in_), float64
-        The decision is ``X @ coef_.T + intercept_``; zero outside the support.
+        The decision is ``X @ coef_.T + intercept_``; zero outside the support. For more than two
+        classes relative to the tied parameters: logs of ratios of shares.
     intercept_ : array of shape (1,) or (n_classes,), float64
 
     Notes
@@ -338,19 +380,19 @@ class SparseMultinomialNB(_NaiveBayes):
     ) -> MultinomialCenters:
         return solve_multinomial(statistics, ctx, check_alpha(params["alpha"]))
 
-    @property
+    @learned
     def gap_(self) -> float:
         """How much more log-likelihood any other k features could have, at most."""
         selection = self._selection()
         assert isinstance(selection, MultinomialSelection)
         return selection.gap
 
-    @property
+    @learned
     def lower_bound_(self) -> float:
         """The log-likelihood of the features found."""
         return -self.objective_
 
-    @property
+    @learned
     def upper_bound_(self) -> float:
         """Upper bound psi(k) on the log-likelihood of any k features."""
         return self.lower_bound_ + self.gap_

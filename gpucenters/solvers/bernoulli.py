@@ -51,20 +51,39 @@ class BernoulliCenters(SparseCenters):
         f, rest = xp.sum(present, axis=0), xp.sum(absent, axis=0)
         return present / (present + absent), f / (f + rest)
 
+    def _log_shares(self, support: Array) -> tuple[Array, Array]:
+        """Logs of the probabilities of all features to be there, and not to be: two (K, m)."""
+        xp = self.backend.xp
+        counts = self.counts()
+        size, selected = counts[0] + counts[1], index_mask(support, self.total.shape[1])
+        of_all, n = [xp.sum(a, axis=0) for a in counts], xp.sum(size, axis=0)
+        present, absent = (
+            xp.log(xp.where(selected, own / size, tied / n))
+            for own, tied in zip(counts, of_all, strict=True)
+        )
+        return present, absent
+
     def log_theta(self, support: Array) -> Array:
         """Log probabilities of all features, free on the support and tied elsewhere: (K, m)."""
+        return self._log_shares(support)[0]
+
+    def likelihood_form(self, support: Array) -> LinearForm:
+        """The log-likelihood of a sample in each class, over all features."""
         xp = self.backend.xp
-        present, absent = self.counts()
-        f, rest = xp.sum(present, axis=0), xp.sum(absent, axis=0)
-        tied = xp.log(f / (f + rest))
-        free = xp.log(present / (present + absent))
-        return xp.where(index_mask(support, f.shape[0]), free, tied)
+        present, absent = self._log_shares(support)
+        coef = xp.permute_dims(present - absent, (1, 0))
+        return LinearForm(self.backend.zeros(coef.shape[0]), coef, xp.sum(absent, axis=1))
 
     def linear_form(self, support: Array, log_prior: list[float]) -> LinearForm:
+        """The decision; for more than two classes each score is relative to the tied center."""
         xp, backend = self.backend.xp, self.backend
         present, absent = self.counts(support)
         odds = xp.log(present) - xp.log(absent)
         log_absent = xp.log(absent / (present + absent))
+        if len(log_prior) > 2:
+            f, rest = xp.sum(present, axis=0), xp.sum(absent, axis=0)
+            odds = odds - (xp.log(f) - xp.log(rest))
+            log_absent = log_absent - xp.log(rest / (f + rest))
         if len(log_prior) == 2:
             odds = odds[1:, :] - odds[:1, :]
             change = xp.sum(log_absent[1:, :] - log_absent[:1, :], axis=1)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
-from ..arrays.backend import Backend
+from ..arrays.backend import Backend, restore_or_host
 from ..arrays.context import Context
-from ..arrays.functions import index_mask, to_float
+from ..arrays.functions import index_mask, to_float, to_host
 from ..arrays.typing import Array
+from .close_scores import PairForm
 from .linear_form import LinearForm
 from .selection import Selection, select
 
@@ -60,13 +62,30 @@ class Centers:
         """The decision with the features of ``support`` free, where it is linear."""
         raise NotImplementedError
 
+    def pair_forms(self, support: Array) -> Callable[[int, int], PairForm]:
+        """The comparison of two classes in twice the precision, for squared distances."""
+        raise NotImplementedError
+
     def to(self, backend: Backend) -> Self:
         """These centers on another backend."""
-        moved: dict[str, Any] = {"backend": backend}
-        for name in self.ARRAYS:
-            value = getattr(self, name)
-            moved[name] = None if value is None else backend.move(value)
-        return replace(self, **moved)
+        changes: dict[str, Any] = {"backend": backend, **self._arrays(backend.move)}
+        return replace(self, **changes)
+
+    def _arrays(self, move: Callable[[Array], Array]) -> dict[str, Array | None]:
+        values = {name: getattr(self, name) for name in self.ARRAYS}
+        return {name: None if a is None else move(a) for name, a in values.items()}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Host arrays, and the name of the device: no module."""
+        state = {f.name: getattr(self, f.name) for f in fields(self)}
+        return state | self._arrays(to_host) | {"backend": self.backend.state()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """On the device that the pickle names, or on the host where CUDA cannot be used."""
+        backend = restore_or_host(state["backend"])
+        self.__dict__.update(state, backend=backend)
+        with backend.current():
+            self.__dict__.update(self._arrays(backend.move))
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,6 +16,7 @@ from ..blocks.errors import raise_overflow
 from ..blocks.samples import Samples
 from ..statistics.moments import ClassMoments, class_moments
 from .centers import SparseCenters
+from .close_scores import PairForm, pair_form, scaled_metric
 from .entry import solve_from_data
 from .linear_form import LinearForm, squared_distance_form
 from .scaling import check_divisor, scale_at
@@ -47,17 +49,20 @@ class L2Centers(SparseCenters):
         scale = self.scale_at(support)
         return squared_distance_form(free, tied, scale, log_prior, self.backend, tied)
 
+    def pair_forms(self, support: Array) -> Callable[[int, int], PairForm]:
+        """The comparison of two classes, with the features of ``support`` free."""
+        sums = self.backend.xp.take(self.total, support, axis=1)
+        metric = scaled_metric(self.scale_at(support))
+        return lambda c, r: pair_form(sums, self.class_weight, (c, r), metric)
+
 
 def tied_mean(free: Array) -> Array:
     """The tied center: ``tied = free_0 + (1 / K) sum_c (free_c - free_0)``, (m,) from (K, m).
 
     The mean of the class means, exact where they are equal.
     """
-    k = free.shape[0]
-    offset = free[0, :] - free[0, :]
-    for c in range(1, k):
-        offset = offset + (free[c, :] - free[0, :])
-    return free[0, :] + offset / k
+    first = free[:1, :]
+    return free[0, :] + array_namespace(free).sum(free - first, axis=0) / free.shape[0]
 
 
 def solve_l2(moments: ClassMoments, ctx: Context, scale: str | None = None) -> L2Centers:
@@ -128,30 +133,30 @@ def _gain(total: Array, weight: list[float], backend: Backend) -> Array:
     array of shape (d,)
     """
     if len(weight) == 2:
-        delta = _difference(total, weight)
+        delta = _differences(total, weight, backend)[0, :]
         return 0.5 * (delta * delta)
     centred = centred_means(total, weight, backend)
     return backend.xp.sum(centred * centred, axis=0)
 
 
-def _difference(total: Array, weight: list[float]) -> Array:
-    """The second of two class means less the first: ``(W_0 T_1 - W_1 T_0) / (W_0 W_1)``.
+def _differences(total: Array, weight: list[float], backend: Backend) -> Array:
+    """The class means less the first one: ``(W_0 T_c - W_c T_0) / (W_0 W_c)``, (K - 1, d).
 
-    T are the class sums. Exact for integer data, where the difference of two rounded means is not.
+    T are the class sums. Exact for integer data, where the difference of two rounded means is not:
+    so features that differ by a constant alone have equal gains.
     """
     # Weights and sums of a class are divided by one power of two, so that no product overflows.
-    (w0, e0), (w1, e1) = (math.frexp(w) for w in weight)
-    s0, s1 = total[0, :] * math.ldexp(1.0, -e0), total[1, :] * math.ldexp(1.0, -e1)
-    return (w0 * s1 - w1 * s0) / (w0 * w1)
+    parts = [math.frexp(w) for w in weight]
+    w = backend.asarray([mantissa for mantissa, _ in parts])[:, None]
+    s = total * backend.asarray([math.ldexp(1.0, -e) for _, e in parts])[:, None]
+    return (w[:1, :] * s[1:, :] - w[1:, :] * s[:1, :]) / (w[:1, :] * w[1:, :])
 
 
 def centred_means(total: Array, weight: list[float], backend: Backend) -> Array:
     """The class means less their mean, ``free_c - tied``: (K, m), from class sums."""
-    if len(weight) == 2:
-        half = _difference(total, weight) / 2
-        return backend.xp.stack([-half, half])
-    free = total / backend.asarray(weight)[:, None]
-    return free - tied_mean(free)
+    xp, delta = backend.xp, _differences(total, weight, backend)
+    mean = xp.sum(delta, axis=0, keepdims=True) / len(weight)
+    return xp.concat([-mean, delta - mean])
 
 
 def _check(gain: Array, loss: float, total: Array) -> None:

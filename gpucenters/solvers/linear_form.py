@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from ..arrays.backend import Backend
+from ..arrays.functions import array_namespace
 from ..arrays.typing import Array
+from .close_scores import UNIT_ROUNDOFF, Rounding
 
 
 class LinearForm(NamedTuple):
@@ -19,11 +22,14 @@ class LinearForm(NamedTuple):
     shift : array of shape (d,)
     coef : array of shape (d, q)
     offset : array of shape (q,)
+    rounding : Rounding, optional
+        A bound on the rounding of the scores, where close ones are to be compared again.
     """
 
     shift: Array
     coef: Array
     offset: Array
+    rounding: Rounding | None = None
 
 
 def squared_distance_form(
@@ -56,7 +62,7 @@ def squared_distance_form(
         That of the form.
     """
     xp = backend.xp
-    difference = free - tied
+    difference, rounding = free - tied, None
     if free.shape[0] == 2:
         # The midpoint of two centers is the tied one, so that only the priors remain.
         slope = 2 * (free[1:, :] - free[:1, :])
@@ -66,6 +72,27 @@ def squared_distance_form(
         square = difference * difference
         square = square if scale is None else square / (scale * scale)
         constant = 2 * backend.asarray(log_prior) - xp.sum(square, axis=1)
+        rounding = _rounding(free, difference, scale, log_prior)
     if scale is not None:
         slope = slope / (scale * scale)
-    return LinearForm(shift, xp.permute_dims(slope, (1, 0)), constant)
+    return LinearForm(shift, xp.permute_dims(slope, (1, 0)), constant, rounding)
+
+
+def _rounding(
+    free: Array, difference: Array, scale: Array | None, log_prior: list[float]
+) -> Rounding:
+    """A bound on the rounding of the scores of `squared_distance_form`.
+
+    Of the centers, of their differences, and of the sum over d features, to the first order.
+    """
+    xp, d = array_namespace(free), free.shape[1]
+    theta, a = xp.max(xp.abs(free), axis=0), xp.max(xp.abs(difference), axis=0)
+    size, square = 2 * (d + 8) * a + 8 * theta, a * (8 * theta + (d + 8) * a)
+    if scale is not None:
+        size, square = size / (scale * scale), square / (scale * scale)
+    return Rounding(UNIT_ROUNDOFF * size, UNIT_ROUNDOFF * xp.sum(square) + of_priors(log_prior))
+
+
+def of_priors(log_prior: list[float]) -> float:
+    """A bound on the rounding that the priors bring into a score."""
+    return 16 * UNIT_ROUNDOFF * max(abs(p) for p in log_prior if p > -math.inf)

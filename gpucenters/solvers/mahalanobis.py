@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ..arrays.double_double import Double
 from ..arrays.functions import to_float
 from ..arrays.linalg import one_blas_thread, quadratic_forms
 from ..arrays.typing import Array
 from ..statistics.cross_moments import CrossMoments
 from .centers import SparseCenters
+from .close_scores import UNIT_ROUNDOFF, PairForm, Rounding, pair_form
 from .covariance import covariance_matrix, whitening
 from .l2 import centred_means, tied_mean
-from .linear_form import LinearForm, squared_distance_form
+from .linear_form import LinearForm, of_priors, squared_distance_form
 
 
 @dataclass(frozen=True)
@@ -31,15 +34,18 @@ class MahalanobisCenters(SparseCenters):
     deviation : array of shape (K, m), float64
         Free less tied, transformed. Formed from differences in X, since the differences of the
         transformed means lose digits where features have large offsets.
+    total : array of shape (K, m), float64
+        Class sums.
     shrinkage : float
         How far S was shrunk.
     """
 
-    ARRAYS: ClassVar[tuple[str, ...]] = ("gain", "root", "tied_center", "deviation")
+    ARRAYS: ClassVar[tuple[str, ...]] = ("gain", "root", "tied_center", "deviation", "total")
 
     root: Array
     tied_center: Array
     deviation: Array
+    total: Array
     shrinkage: float
 
     def centers_at(self, columns: Array | None = None) -> tuple[Array, Array]:
@@ -58,7 +64,34 @@ class MahalanobisCenters(SparseCenters):
         tied = backend.zeros(support.shape[0])
         form = squared_distance_form(deviation, tied, None, log_prior, backend, self.tied_center)
         with one_blas_thread(backend):
-            return form._replace(coef=root @ form.coef)
+            rounding = form.rounding and self._rounding(root, log_prior)
+            return form._replace(coef=root @ form.coef, rounding=rounding)
+
+    def _rounding(self, root: Array, log_prior: list[float]) -> Rounding:
+        """A bound on the rounding of the scores, to the first order."""
+        xp, (m, d) = self.backend.xp, root.shape
+        means = self.total / self.backend.asarray(list(self.class_weight))[:, None]
+        theta = xp.max(xp.abs(means), axis=0)
+        a = xp.max(xp.abs(means - self.tied_center), axis=0)
+        root = xp.abs(root)
+        transformed = a @ root  # at least the deviations
+        error = (m + 4) * transformed + 4 * (theta @ root)  # of the deviations
+        size = 2 * (root @ (error + (m + d + 8) * transformed))
+        square = transformed @ (2 * error + (d + 4) * transformed)
+        square = square + 8 * (theta @ (root @ transformed))
+        return Rounding(UNIT_ROUNDOFF * size, UNIT_ROUNDOFF * square + of_priors(log_prior))
+
+    def pair_forms(self, support: Array) -> Callable[[int, int], PairForm]:
+        """The comparison of two classes, with the transformed features of ``support`` free."""
+        xp, backend = self.backend.xp, self.backend
+        root = xp.take(self.root, support, axis=1)
+
+        def metric(x: Double) -> Double:
+            with one_blas_thread(backend):
+                product = root @ (xp.matrix_transpose(root) @ x.high)
+            return Double(product, xp.zeros_like(product))
+
+        return lambda c, r: pair_form(self.total, self.class_weight, (c, r), metric)
 
 
 def solve_mahalanobis(
@@ -105,5 +138,14 @@ def solve_mahalanobis(
         )
     tied_center = tied_mean(moments.total / backend.asarray(weight)[:, None])
     return MahalanobisCenters(
-        backend, tuple(weight), gain, loss, None, found.root, tied_center, deviation, amount
+        backend,
+        tuple(weight),
+        gain,
+        loss,
+        None,
+        found.root,
+        tied_center,
+        deviation,
+        moments.total,
+        amount,
     )

@@ -102,7 +102,8 @@ class MultinomialCenters(Centers):
         positive = int(xp.count_nonzero(gain > 0))
         if positive < count:
             warn_of_no_gain(m, positive)
-        gap = max(bound - found.value, 0.0)
+        # A feature alone has one share in each class: every support of one feature has the value 0.
+        gap = max(bound - found.value, 0.0) if count > 1 else 0.0
         return MultinomialSelection(support, gain, tuple(p), found.value, gap)
 
     def _search(
@@ -177,14 +178,22 @@ class MultinomialCenters(Centers):
         tied = xp.log(xp.sum(f, axis=0) / sum(self.mass))
         return xp.where(index_mask(support, f.shape[1]), free, tied)
 
+    def likelihood_form(self, support: Array) -> LinearForm:
+        """The log-likelihood of a sample in each class, without the multinomial coefficient."""
+        coef = self.backend.xp.permute_dims(self.log_theta(support), (1, 0))
+        return LinearForm(
+            self.backend.zeros(coef.shape[0]), coef, self.backend.zeros(coef.shape[1])
+        )
+
     def linear_form(self, support: Array, log_prior: list[float]) -> LinearForm:
+        """The decision; for more than two classes each score is relative to the tied center."""
         xp, backend = self.backend.xp, self.backend
-        log_theta = xp.log(self.centers_at(support)[0])
+        free, tied = self.centers_at(support)
         if len(log_prior) == 2:
-            slope = log_theta[1:, :] - log_theta[:1, :]
+            slope = xp.log(free[1:, :]) - xp.log(free[:1, :])
             constant = backend.asarray([log_prior[1] - log_prior[0]])
         else:
-            slope, constant = log_theta, backend.asarray(log_prior)
+            slope, constant = xp.log(free / tied), backend.asarray(log_prior)
         shift = backend.zeros(support.shape[0])
         return LinearForm(shift, xp.permute_dims(slope, (1, 0)), constant)
 

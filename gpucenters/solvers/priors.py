@@ -19,6 +19,8 @@ def log_priors(priors: object, weight: tuple[float, ...]) -> list[float]:
     priors : {"uniform", "empirical"} or sequence of K positive numbers that sum to 1
         Uniform priors change nothing and are dropped (zeros). "empirical" is W_c / sum W.
     weight : tuple of K floats
+        A class without weight has the prior 0, and given ones of the others are divided by their
+        sum.
 
     Raises
     ------
@@ -28,14 +30,27 @@ def log_priors(priors: object, weight: tuple[float, ...]) -> list[float]:
     k = len(weight)
     if isinstance(priors, str):
         if priors == "uniform":
-            return [0.0] * k
+            return [_log(w > 0) for w in weight]
         if priors == "empirical":
-            return [math.log(w / sum(weight)) for w in weight]
+            return [_log(w / sum(weight)) for w in weight]
         raise ValueError(
             f"priors={priors!r} is not valid: use 'uniform', 'empirical' or K numbers."
         )
     values = given_priors(priors, k, "priors")
-    return [0.0] * k if len(set(values)) == 1 else [math.log(p) for p in values]
+    if len(set(values)) == 1:
+        return [_log(w > 0) for w in weight]
+    return _of_those_with_weight(values, weight)
+
+
+def _log(p: float) -> float:
+    return math.log(p) if p > 0 else -math.inf
+
+
+def _of_those_with_weight(values: list[float], weight: tuple[float, ...]) -> list[float]:
+    if all(weight):
+        return [math.log(p) for p in values]
+    rest = sum(p for p, w in zip(values, weight, strict=True) if w > 0)
+    return [_log(p / rest if w > 0 else 0.0) for p, w in zip(values, weight, strict=True)]
 
 
 def given_priors(priors: object, k: int, name: str) -> list[float]:
@@ -57,7 +72,10 @@ def given_priors(priors: object, k: int, name: str) -> list[float]:
 
 def class_log_prior(fit_prior: bool, class_prior: object, weight: tuple[float, ...]) -> list[float]:
     """Log priors as naive Bayes has them: given, or W_c / sum W, or all equal."""
-    k = len(weight)
     if class_prior is not None:
-        return [math.log(p) for p in given_priors(class_prior, k, "class_prior")]
-    return [math.log(w / sum(weight)) if fit_prior else -math.log(k) for w in weight]
+        values = given_priors(class_prior, len(weight), "class_prior")
+        return _of_those_with_weight(values, weight)
+    if not fit_prior:
+        met = sum(w > 0 for w in weight)
+        return [-math.log(met) if w > 0 else -math.inf for w in weight]
+    return [_log(w / sum(weight)) for w in weight]

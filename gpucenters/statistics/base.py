@@ -281,6 +281,20 @@ class Statistics:
         new.classes = labels
         return new
 
+    def of_classes(self, codes: Sequence[int]) -> Self:
+        """The statistics of some of the classes alone, in copies."""
+        self.undo()
+        new = self._same_arrays()
+        with self.backend.current():
+            index = self.backend.asarray(list(codes), self.backend.xp.int64)
+            for name, axes, value in self._arrays():
+                if axes[0] == "class":
+                    setattr(new, name, self.backend.xp.take(value, index, axis=0))
+        new.class_weight = [self.class_weight[c] for c in codes]
+        new.count = [self.count[c] for c in codes]
+        new.classes = None if self.classes is None else self.classes[list(codes)]
+        return new
+
     def _add_all(self, other: Self, mapping: Sequence[int]) -> None:
         """Add class c of other statistics to class ``mapping[c]``, for each c."""
         for c, into in enumerate(mapping):
@@ -373,7 +387,7 @@ class Statistics:
         self.undo()
         state = {f.name: getattr(self, f.name) for f in fields(self)}
         state |= {name: to_host(value) for name, _, value in self._arrays()}
-        return state | {"backend": self.backend.__reduce__()[1]}
+        return state | {"backend": self.backend.state()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """On the device that the pickle names, or on the host where CUDA cannot be used."""

@@ -163,6 +163,11 @@ class ClassMoments(Statistics):
             found = self._find_ill_conditioned(columns, ctx)
             self._add_ill_conditioned(found, block, samples, before, ctx)
 
+    def of_classes(self, codes: Sequence[int]) -> Self:
+        new = super().of_classes(codes)
+        new.norms = None
+        return new
+
     def _add_all(self, other: Self, mapping: Sequence[int]) -> None:
         ctx = Context.of(self.backend)
         if self.centred is not None or other.centred is not None or self._may_cancel(other, ctx):

@@ -1,0 +1,184 @@
+"""Classes whose scores rounding cannot tell apart, compared again two at a time.
+
+The product that gives the scores is centred between all classes. So a class that lies far away
+brings its distance into every score, and the difference of two others may be less than the rounding
+of either. The few rows that this concerns are scored again between those classes alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ..arrays.context import Context
+from ..arrays.double_double import (
+    Double,
+    add,
+    divide,
+    multiply,
+    negative,
+    total,
+    two_product,
+)
+from ..arrays.functions import array_namespace, backend_of, to_host
+from ..arrays.typing import Array
+from ..blocks.block import Block
+
+UNIT_ROUNDOFF = 2.0**-53
+
+
+class Rounding(NamedTuple):
+    """A bound on the rounding of scores: ``sum_i |x_i - shift_i| size_i + constant``.
+
+    Attributes
+    ----------
+    size : array of shape (d,)
+    constant : array of no dimension
+    """
+
+    size: Array
+    constant: Array
+
+
+class PairForm(NamedTuple):
+    """By how much the score of one class exceeds that of another: ``(x slope - constant) / unit``.
+
+    Attributes
+    ----------
+    slope : Double of shape (d,)
+    constant : Double of no dimension
+    unit : float
+    """
+
+    slope: Double
+    constant: Double
+    unit: float
+
+
+def pair_form(
+    sums: Array,
+    weight: tuple[float, ...],
+    pair: tuple[int, int],
+    metric: Callable[[Double], Double],
+) -> PairForm:
+    """The comparison of the squared distances of x to the means of classes c and r.
+
+    With ``delta = mean_c - mean_r`` and the metric A, score_c(x) - score_r(x) is ``(2 x - mean_c -
+    mean_r) A delta``. It is formed from the class sums, whose products with the weights are exact
+    for integers, in twice the precision.
+
+    Parameters
+    ----------
+    sums : array of shape (K, d)
+        Class sums.
+    weight : tuple of K floats
+    pair : (c, r)
+    metric : callable
+        The product of A with a vector of shape (d,).
+    """
+    # Weights and sums of a class are divided by one power of two, so that no product overflows.
+    (wc, ec), (wr, er) = (math.frexp(weight[c]) for c in pair)
+    c, r = pair
+    of_c = two_product(sums[c, :] * math.ldexp(1.0, -ec), wr)
+    of_r = two_product(sums[r, :] * math.ldexp(1.0, -er), wc)
+    direction = metric(add(of_c, negative(of_r)))
+    both = two_product(wc, wr)
+    slope = multiply(Double(2 * both.high, 2 * both.low), direction)
+    constant = total(multiply(add(of_c, of_r), direction))
+    return PairForm(slope, constant, both.high * both.high)
+
+
+def scaled_metric(scale: Array | None) -> Callable[[Double], Double]:
+    """The metric of features that are divided by ``scale``."""
+
+    def product(x: Double) -> Double:
+        return x if scale is None else divide(x, scale * scale)
+
+    return product
+
+
+def compare_close_scores(
+    scores: Array,
+    bound: Array,
+    form_of: Callable[[int, int], PairForm],
+    log_prior: list[float],
+    block: Block,
+    columns: Array,
+    ctx: Context,
+    *,
+    relative: bool,
+) -> Array:
+    """The scores, with those of the best classes of a row in their true order.
+
+    Parameters
+    ----------
+    scores : array of shape (n, K)
+    bound : array of shape (n,)
+        On the rounding of each score of a row.
+    form_of : callable
+        The `PairForm` of two classes.
+    log_prior : list of K floats
+    block : Block
+        X.
+    columns : array of shape (d,)
+        The features that the scores read.
+    ctx : Context
+    relative : bool
+        Whether the scores of the rows that were compared again are less the best of the row, as is
+        enough for probabilities: near a large score their differences are rounding.
+
+    Returns
+    -------
+    array of shape (n, K)
+    """
+    xp, backend = array_namespace(scores), backend_of(scores)
+    best = xp.max(scores, axis=1, keepdims=True)
+    bound = xp.where(xp.isfinite(bound), bound, xp.zeros_like(bound))[:, None]
+    close = scores >= best - 2 * bound
+    doubtful = xp.sum(xp.astype(close, xp.int64), axis=1) > 1
+    rows = xp.nonzero(doubtful)[0]
+    if rows.shape[0] == 0:
+        return scores
+    close, taken, best = (xp.take(a, rows, axis=0) for a in (close, scores, best))
+    k, zero = scores.shape[1], backend.zeros(())
+    reference = xp.argmax(taken, axis=1)[:, None]
+    codes = reference * k + backend.arange(k)
+    codes = xp.where(close, codes, xp.zeros_like(codes))
+    gap = xp.where(close, zero, zero - math.inf)
+    for code in to_host(xp.unique_values(xp.reshape(codes, (-1,)))).tolist():
+        r, c = divmod(code, k)
+        if c == r:
+            continue
+        form, of_pair = form_of(c, r), codes[:, c] == code
+        found = zero
+        if bool(xp.any(form.slope.high != 0)):  # else the centers are the same for every x
+            members = rows[of_pair]
+            parts = block.padded_rows(members, columns, ctx)
+            found = xp.concat([_gap(values, at, form) for values, at in parts])
+        column = gap[:, c]
+        column[of_pair] = found + 2 * (log_prior[c] - log_prior[r])
+        gap[:, c] = column
+    # Twice the precision has a smaller range: where it is left, the scores stay.
+    gap = xp.where(xp.isnan(gap), taken - best, gap)
+    gap = gap - xp.max(gap, axis=1, keepdims=True)
+    if relative:
+        found = xp.where(close, gap, xp.minimum(taken - best, zero))
+    else:
+        # Below the best one even where the sum is rounded to it.
+        below = xp.minimum(best + gap, best - xp.abs(best) * (2 * UNIT_ROUNDOFF))
+        found = xp.where(close, xp.where(gap < 0, below, best), taken)
+    scores[doubtful] = found
+    return scores
+
+
+def _gap(values: Array, positions: Array | None, form: PairForm) -> Array:
+    """By how much the score of one class exceeds that of another, of some rows."""
+    xp = array_namespace(values)
+    slope = form.slope
+    if positions is not None:
+        flat = xp.reshape(positions, (-1,))
+        slope = Double(*(xp.reshape(xp.take(s, flat), positions.shape) for s in slope))
+    found = total(multiply(Double(values, xp.zeros_like(values)), slope))
+    found = add(found, negative(form.constant))
+    return (found.high + found.low) / form.unit

@@ -1,0 +1,141 @@
+"""Rows whose best classes rounding cannot tell apart: far classes, exact ties, offsets."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import exact
+import numpy as np
+import pytest
+
+from gpucenters import L2CenterClassifier, MahalanobisCenterClassifier
+from gpucenters.arrays.double_double import Double, add, divide, multiply, total, two_product
+from gpucenters.solvers import l2_centers, select
+
+
+def _exact_classes(X: Any, y: Any, rows: Any, weights: Any = None) -> list[int]:
+    """The first class of least squared distance to its mean, in exact arithmetic."""
+    free = exact.exact_l2(X, y, X.shape[1], weights=weights).free
+    distances = [
+        [sum((x - t) ** 2 for x, t in zip(row, center, strict=True)) for center in free]
+        for row in exact.fractions(rows)
+    ]
+    return [d.index(min(d)) for d in distances]
+
+
+def _far_problem(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(X, y, rows to predict): integers in halves; some class or feature lies far away."""
+    k, m, n = (int(rng.integers(*bounds)) for bounds in ((3, 6), (1, 4), (8, 16)))
+    y = np.concatenate([np.arange(k), rng.integers(0, k, n - k)])
+    X = rng.integers(-4, 5, (n, m)) / 2
+    far = 2.0 ** rng.integers(0, 31)
+    X[y == rng.integers(k), rng.integers(m)] += far
+    X[:, rng.integers(m)] += rng.choice([0, 1000, far])
+    pairs = rng.integers(0, n, (2, 8))
+    return X, y, np.concatenate([X, (X[pairs[0]] + X[pairs[1]]) / 2])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_predictions_are_those_of_exact_arithmetic_however_far_a_class_is(
+    seed: int, backend: Any
+) -> None:
+    rng = np.random.default_rng(seed)
+    for _ in range(4):
+        X, y, rows = _far_problem(rng)
+        expected = _exact_classes(X, y, rows)
+        for held, asked in zip(backend.containers(X), backend.containers(rows), strict=True):
+            model = L2CenterClassifier().fit(held, y)
+            assert backend.host(model.predict(asked)).tolist() == expected
+            scores = backend.host(model.decision_function(asked))
+            assert scores.argmax(axis=1).tolist() == expected
+            assert backend.host(model.predict_proba(asked)).argmax(axis=1).tolist() == expected
+
+
+@pytest.mark.parametrize("scale", [None, "std"])
+def test_a_far_class_changes_neither_predictions_nor_probabilities_of_the_others(
+    scale: str | None, backend: Any
+) -> None:
+    rng = np.random.default_rng(3)
+    y = np.arange(600) % 3
+    X = rng.normal(size=(600, 2))
+    X[:, 0] += 2 * (y == 1)
+    X[y == 2, 1] = 2.0**31 - 1
+    center = np.stack([X[y == c].mean(axis=0) for c in range(3)])
+    sigma = X.std(axis=0) if scale else np.ones(2)
+    z = -(((X[:, None] - center) / sigma) ** 2).sum(axis=2) / 2
+    expected = np.exp(z - np.logaddexp.reduce(z, axis=1, keepdims=True))
+    for held in backend.containers(X):
+        model = L2CenterClassifier(scale=scale).fit(held, y)
+        found = backend.host(model.predict_proba(held))
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+        assert np.array_equal(backend.host(model.predict(held)), found.argmax(axis=1))
+
+
+def test_a_far_class_does_not_confuse_mahalanobis_centers(backend: Any) -> None:
+    rng = np.random.default_rng(4)
+    y = np.arange(300) % 3
+    X = rng.normal(size=(300, 2)) + 2.0 * (y == 1)[:, None]
+    X[y == 2, 1] += 2.0**30
+    identity = MahalanobisCenterClassifier(covariance=np.eye(2))
+    expected = _exact_classes(X, y, X)
+    for held in backend.containers(X):
+        assert backend.host(identity.fit(held, y).predict(held)).tolist() == expected
+
+
+def test_ties_of_many_classes_go_to_the_first(backend: Any) -> None:
+    for held in backend.containers([[0.0], [2.0], [6.0]]):
+        model = L2CenterClassifier().fit(held, [0, 1, 2])
+        asked = backend.array([[1.0], [4.0], [5.0]])
+        if held.__class__ is not asked.__class__:
+            asked = backend.csr([[1.0], [4.0], [5.0]])
+        assert backend.host(model.predict(asked)).tolist() == [0, 1, 2]
+        # Means that are thirds: the sums decide, not the rounded means.
+        thirds = [[0.0], [0.0], [1.0], [1.0], [1.0], [0.0], [9.0]]
+        model = L2CenterClassifier().fit(backend.array(thirds), [0, 0, 0, 1, 1, 1, 2])
+        assert backend.host(model.predict(backend.array([[0.5]]))).tolist() == [0]
+
+
+def test_equal_centers_are_not_compared_row_by_row(
+    monkeypatch: pytest.MonkeyPatch, backend: Any
+) -> None:
+    X = np.asarray([[0.0, 1.0], [0.0, 1.0], [3.0, 1.0]])
+    model = L2CenterClassifier(priors=[0.2, 0.4, 0.4]).fit(backend.array(X), [0, 1, 2])
+
+    def refuse(*args: Any) -> None:
+        raise AssertionError("rows were read again")
+
+    monkeypatch.setattr("gpucenters.blocks.dense.DenseBlock.padded_rows", refuse)
+    assert backend.host(model.predict(backend.array(X))).tolist() == [1, 1, 2]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_features_that_differ_by_a_constant_have_equal_gains(seed: int, backend: Any) -> None:
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(3, 6))
+    y = np.concatenate([np.arange(k), rng.integers(0, k, 20)])
+    column = rng.integers(-9, 10, y.shape[0])
+    offset = 10 ** int(rng.integers(1, 8))
+    X = np.stack([column + offset, column, column + 2 * offset], axis=1)
+    for held in backend.containers(X):
+        centers = l2_centers(held, y)
+        assert len(set(backend.host(centers.gain).tolist())) == 1
+        assert backend.host(select(centers, 1).support).tolist() == [0]
+
+
+def test_twice_the_precision_is_exact_to_100_bits(backend: Any) -> None:
+    rng = np.random.default_rng(0)
+    a, b, c = (rng.normal(size=40) * 10.0 ** rng.integers(-8, 9, 40) for _ in range(3))
+    of = backend.array
+    found = divide(multiply(two_product(of(a), of(b)), Double(of(b), of(c * 0))), of(c))
+    both = add(found, two_product(of(c), of(c)))
+    sums = total(Double(*(part[None, :] for part in found)))
+    exactly = [
+        Fraction(x) * Fraction(y) ** 2 / Fraction(z) for x, y, z in zip(a, b, c, strict=True)
+    ]
+    expected = [x + Fraction(z) ** 2 for x, z in zip(exactly, c, strict=True)]
+    for i, value in enumerate(expected):
+        near = sum(Fraction(float(backend.host(part)[i])) for part in both)
+        assert abs(near - value) <= (abs(exactly[i]) + Fraction(c[i]) ** 2) * Fraction(1, 2**98)
+    near = sum(Fraction(float(backend.host(part)[0])) for part in sums)
+    assert abs(near - sum(exactly)) <= sum(map(abs, exactly)) * Fraction(1, 2**97)

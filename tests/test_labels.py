@@ -232,6 +232,8 @@ def test_score_counts_and_refuses_labels_as_accuracy_score(
     predicted = to_host(model.predict(backend.array(PLAIN)), backend)
     weights = [1.0, 2.0, 3.0, 0.0, 5.0]
     try:
+        if case in ("strings for numbers", "numbers for strings"):
+            raise ValueError  # as the newest scikit-learn; before, all of them are misses
         expected = [accuracy_score(y, predicted, sample_weight=s) for s in (None, weights)]
     except (TypeError, ValueError):
         with pytest.raises((TypeError, ValueError), match=r"y |label"):

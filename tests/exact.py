@@ -132,21 +132,33 @@ def exact_l1(X, y, k, weights=None, scale=None):
 
 
 def variance(X, y, weights=None, kind="std"):
-    """Squared scales: variance over all samples or "pooled" within classes, 1 where it is 0."""
+    """Squared scales: variance over all samples or "pooled" within classes, 1 where it is 0.
+
+    A pooled one is at least n eps times that over all samples, of n samples of positive weight.
+    """
     if kind not in ("std", "pooled"):
         raise ValueError(f"unknown kind {kind!r}")
+    used = [int(c) for j, c in enumerate(y) if weights is None or weights[j]]
+    if kind == "pooled" and len(used) == len(set(used)):
+        raise ValueError("one sample in each class has no variance")
     result = []
     for column in _class_columns(X, y, weights):
-        groups = column if kind == "pooled" else [sum(column, Counter())]
-        divisor = sum(sum(g.values()) for g in groups) - (len(groups) if kind == "pooled" else 0)
-        if divisor <= 0:
-            raise ValueError("no degrees of freedom within classes")
-        spread = Fraction(0)
-        for g in groups:
-            mean = sum(w * x for x, w in g.items()) / sum(g.values())
-            spread += sum(w * (x - mean) ** 2 for x, w in g.items())
-        result.append(spread / divisor or Fraction(1))
+        everyone = sum(column, Counter())
+        total = sum(everyone.values())
+        over_all = _spread(everyone) / total
+        within = sum((_spread(g) for g in column), Fraction(0))
+        # Weights that leave less than half a degree of freedom count no repetitions.
+        free = total - len(column)
+        pooled = within / (free if free >= Fraction(1, 2) else total)
+        floor = len(used) * Fraction(1, 2**52) * over_all
+        result.append((over_all if kind == "std" else max(pooled, floor)) or Fraction(1))
     return result
+
+
+def _spread(points):
+    """Weighted sum of squares about the mean."""
+    mean = sum(w * x for x, w in points.items()) / sum(points.values())
+    return sum(w * (x - mean) ** 2 for x, w in points.items())
 
 
 def _distances(exact, x, power, features):

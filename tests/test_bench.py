@@ -97,7 +97,7 @@ def test_duality_prints_bounds_that_hold(tmp_path: Path) -> None:
         assert np.all(reached[1:] >= sharp[1:] - 1e-12)
         assert upper[-1] == reached[-1] == 1
         gaps = upper - reached
-        assert gaps[len(gaps) // 2 :].max() < 0.01 < gaps.max()  # The gap closes as k grows.
+        assert 0 < gaps.max() < 0.1 and gaps[len(gaps) // 2 :].max() < 0.01  # It closes as k grows.
 
 
 def test_the_shapes_are_as_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -92,20 +93,31 @@ def test_a_singular_covariance_names_the_rank_and_the_remedy(backend: Any) -> No
     X[:, 4] = X[:, 0] + X[:, 2]
     for container in backend.containers(X):
         with pytest.raises(ValueError, match=r"singular: its rank is 4\. .* Use shrinkage"):
-            MahalanobisCenterClassifier().fit(container, y)
+            MahalanobisCenterClassifier(shrinkage=None).fit(container, y)
         model = MahalanobisCenterClassifier(shrinkage=1e-3).fit(container, y)
         assert model.score(container, y) > 0.5
     with pytest.raises(ValueError, match="its rank is 0"):
         MahalanobisCenterClassifier(shrinkage=0.5).fit(backend.array(np.ones((4, 3))), [0, 0, 1, 1])
     wide, labels = correlated(2, 20, 40)
     with pytest.raises(ValueError, match="its rank is 18"):
-        MahalanobisCenterClassifier().fit(backend.array(wide), labels)
+        MahalanobisCenterClassifier(shrinkage=None).fit(backend.array(wide), labels)
     scaled = X.copy()
     scaled[:, 4] = wide[: len(X), 0].mean() + 1e-9 * np.arange(len(X)) % 3e-9
     with pytest.raises(ValueError, match=r"scales lie far apart.* bring the features to one scale"):
-        MahalanobisCenterClassifier().fit(backend.array(scaled), y)
-    with pytest.raises(ValueError, match=r"Use shrinkage \(a number in \(0, 1\]\)"):
-        MahalanobisCenterClassifier(covariance=np.ones((5, 5))).fit(backend.array(X), y)
+        MahalanobisCenterClassifier(shrinkage=None).fit(backend.array(scaled), y)
+    model = MahalanobisCenterClassifier(covariance=np.ones((5, 5)), shrinkage=None)
+    with pytest.raises(ValueError, match=r"Use shrinkage='auto' or a number in \(0, 1\]"):
+        model.fit(backend.array(X), y)
+    with pytest.raises(ValueError, match=r"Use shrinkage='auto' or a larger number"):
+        model.set_params(shrinkage=1e-16).fit(backend.array(X), y)
+    # Residuals of one length in one direction, for which the amount of Ledoit and Wolf is zero.
+    line = np.asarray([[1.0, 5], [-1, 5], [1, 6], [-1, 6]])
+    named = r"its rank is 1\. Some are constant within .*: feature 1\. Use shrinkage='auto' or a n"
+    for shrinkage in (None, "ledoit-wolf"):
+        with pytest.raises(ValueError, match=named):
+            model.set_params(shrinkage=shrinkage, covariance="pooled").fit(
+                backend.array(line), [0, 0, 1, 1]
+            )
 
 
 @pytest.mark.parametrize("power", [-150, -90, 76.5, 80, 150])
@@ -146,8 +158,10 @@ def test_a_given_covariance_that_is_invalid_is_refused(
 ) -> None:
     X, y = correlated(2)
     with pytest.raises(ValueError, match=message):
-        MahalanobisCenterClassifier(covariance=covariance).fit(backend.array(X[:, :2]), y)
-    model = MahalanobisCenterClassifier(covariance=covariance)
+        MahalanobisCenterClassifier(covariance=covariance, shrinkage=None).fit(
+            backend.array(X[:, :2]), y
+        )
+    model = MahalanobisCenterClassifier(covariance=covariance, shrinkage=None)
     with pytest.raises(ValueError, match=message):
         model.partial_fit(backend.array(X[:, :2]), y, classes=[0, 1]).predict(
             backend.array(X[:, :2])
@@ -169,10 +183,10 @@ def test_a_given_covariance_may_live_anywhere_and_is_copied(backend: Any) -> Non
     np.testing.assert_array_equal(*(attribute(m, "scores_", backend) for m in (model, expected)))
 
 
-@pytest.mark.parametrize("shrinkage", [-0.1, 1.5, True, np.nan, "auto", [0.5]])
+@pytest.mark.parametrize("shrinkage", [-0.1, 1.5, True, np.nan, "always", [0.5]])
 def test_fit_refuses_an_invalid_shrinkage(shrinkage: Any) -> None:
     X, y = correlated(2)
-    with pytest.raises(ValueError, match="is not valid: use None, a number in"):
+    with pytest.raises(ValueError, match="is not valid: use 'auto', None, a number in"):
         MahalanobisCenterClassifier(shrinkage=shrinkage).fit(X, y)
 
 
@@ -183,9 +197,44 @@ def test_ledoit_wolf_refuses_a_total_or_given_covariance(covariance: Any) -> Non
         MahalanobisCenterClassifier(covariance=covariance, shrinkage="ledoit-wolf").fit(X, y)
 
 
-@pytest.mark.parametrize(("covariance", "weight"), [("pooled", 2), ("total", 1)])
-def test_fit_refuses_a_weight_without_degrees_of_freedom(covariance: str, weight: int) -> None:
-    model = MahalanobisCenterClassifier(covariance=covariance, shrinkage=0.5)
-    X, y, s = np.eye(4), [0, 1, 0, 1], np.full(4, weight / 4)
-    with pytest.raises(ValueError, match=f"a weight of more than {weight} in all"):
-        model.fit(X, y, sample_weight=s)
+SMALL = np.asarray([[0, 1], [1, 0], [5, 1], [6, 2], [5, 3], [0, 0]])
+SMALL_Y, SMALL_S = np.asarray([0, 0, 1, 1, 1, 0]), np.asarray([0.1, 0.2, 0.2, 0.4, 0.05, 0.05])
+
+
+@pytest.mark.parametrize(("covariance", "means"), [("pooled", 2), ("total", 1)])
+def test_weights_that_are_no_repetitions_divide_by_their_sum(
+    covariance: str, means: int, backend: Any
+) -> None:
+    groups = SMALL_Y if covariance == "pooled" else np.zeros(6, dtype=int)
+    scatter = sum(
+        np.cov(SMALL[groups == c].T, aweights=SMALL_S[groups == c], ddof=0)
+        * SMALL_S[groups == c].sum()
+        for c in set(groups)
+    )
+    for weight in (1, means + 0.4, means + 0.6, 10):
+        model = MahalanobisCenterClassifier(covariance=covariance)
+        small = weight < means + 0.5
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            model.fit(backend.array(SMALL), SMALL_Y, sample_weight=weight * SMALL_S)
+        assert [str(w.message).partition(":")[0] for w in seen] == [
+            f"covariance={covariance!r}"
+        ] * small
+        divisor = weight if small else weight - means
+        found = attribute(model, "covariance_", backend)
+        np.testing.assert_allclose(found, scatter * weight / divisor, rtol=1e-12)
+
+
+def test_ledoit_wolf_counts_the_samples_where_weights_are_no_repetitions(backend: Any) -> None:
+    X, y = correlated(3, 20, 40)
+    model = MahalanobisCenterClassifier(shrinkage="ledoit-wolf")
+    expected = ledoit_wolf(residuals(X, y), assume_centered=True)[1]
+    found = model.fit(backend.array(X), y, sample_weight=np.full(20, 0.05)).shrinkage_
+    assert found == pytest.approx(expected, rel=1e-10) != 1
+
+
+@pytest.mark.parametrize("shrinkage", [None, 0.5, "ledoit-wolf"])
+def test_one_sample_in_each_class_has_no_covariance(shrinkage: Any, backend: Any) -> None:
+    model = MahalanobisCenterClassifier(shrinkage=shrinkage)
+    with pytest.raises(ValueError, match=r"its rank is 0\. All are constant in each class"):
+        model.fit(backend.array(SMALL[:3]), [0, 1, 2])

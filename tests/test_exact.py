@@ -195,11 +195,12 @@ def test_priors_shift_decisions_and_predictions():
 def test_variance_equals_worked_examples():
     X, y = [[0, 7, 1], [2, 7, 1], [4, 7, 3], [6, 7, 3]], [0, 0, 1, 1]
     assert variance(X, y) == [5, 1, 1]
-    assert variance(X, y, kind="pooled") == [2, 1, 1]
+    assert variance(X, y, kind="pooled") == [2, 1, 4 * Fraction(1, 2**52)]
     assert variance(X, y, [1, 1, 0, 2])[0] == Fraction(27, 4)  # of 0, 2, 6, 6
     assert variance(X, y, [1, 1, 1, 3], kind="pooled")[0] == Fraction(5, 4)
     assert variance([[10000], [10001], [10002]], [0, 0, 1]) == [Fraction(2, 3)]
-    with pytest.raises(ValueError, match="freedom"):
+    assert variance([[0], [2], [4]], [0, 0, 1], [0.5, 0.5, 1], "pooled") == [Fraction(1, 2)]
+    with pytest.raises(ValueError, match="one sample in each class"):
         variance([[0], [1]], [0, 1], kind="pooled")
 
 

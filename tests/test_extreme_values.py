@@ -104,6 +104,7 @@ HARD = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*constant up to rounding within each class")
 @pytest.mark.parametrize("labels", [[0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2]], ids=["two", "three"])
 @pytest.mark.parametrize("scale", [None, "std", "pooled"])
 @pytest.mark.parametrize("data", list(HARD))

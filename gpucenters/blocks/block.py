@@ -71,6 +71,9 @@ class Block(Protocol):
     def add_scatter(self, samples: Samples, into: ScatterSums, ctx: Context) -> None:
         """Add weights, sums and scatter matrices of each class."""
 
+    def add_higher_moments(self, samples: Samples, into: ScatterSums, ctx: Context) -> None:
+        """Add third and fourth moments about the class means, which ``into`` has already."""
+
     def zero_center_loss(self, samples: Samples, ctx: Context) -> Array:
         """Sums of s |x| / W_c, (m,), of the columns that `map_sorted_columns` may leave out.
 

@@ -141,6 +141,10 @@ class DenseBlock:
         chunks = ctx.progress(self.full_rows(samples, ctx), strips, "rows added")
         dense_scatter.add_rows(chunks, into, ctx)
 
+    def add_higher_moments(self, samples: Samples, into: ScatterSums, ctx: Context) -> None:
+        """Add third and fourth moments about the class means, in place: see `Block`."""
+        dense_scatter.add_higher_moments(self.full_rows(samples, ctx), into)
+
     def touched_columns(self) -> Array | None:
         """None: all columns are."""
         return None

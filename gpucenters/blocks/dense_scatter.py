@@ -58,3 +58,17 @@ def _add_sums(into: ScatterSums, c: int, x: Array, s: Array | None, w: float) ->
         residuals = xp.concat([residuals, lead[None, :]])
     into.total[c, :] += total
     return residuals
+
+
+def add_higher_moments(chunks: Iterable[RowChunk], into: ScatterSums) -> None:
+    """Add third and fourth moments of strips of rows about the class means of all, in place."""
+    assert into.third_moment is not None
+    assert into.fourth_moment is not None
+    for chunk in chunks:
+        for c, x, s, _ in chunk.by_class(chunk.columns[0]):
+            xp = array_namespace(x)
+            d = x - into.total[c, :] / into.class_weight[c]
+            size = xp.sum(d * d, axis=1)
+            weighted = size if s is None else size * s[:, 0]
+            into.third_moment[c, :] += weighted @ d
+            into.fourth_moment[c] += weighted @ size

@@ -70,6 +70,10 @@ class SparseBlock(Compressed):
         """Add the scatter matrix of each class, in place: see `Block`."""
         sparse_scatter.add_scatter(self, samples, into, ctx)
 
+    def add_higher_moments(self, samples: Samples, into: ScatterSums, ctx: Context) -> None:
+        """Add third and fourth moments about the class means, in place: see `Block`."""
+        sparse_scatter.add_higher_moments(self, samples, into, ctx)
+
     def touched_columns(self) -> Array | None:
         """The columns with stored entries, ascending; None where they are not few."""
         if not self.by_row or 8 * self.nnz > self.shape[1]:

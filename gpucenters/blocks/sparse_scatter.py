@@ -15,6 +15,7 @@ from ..arrays.namespace import is_numpy
 from .compressed import Compressed
 from .conditioning import is_ill_conditioned
 from .dense import DenseBlock
+from .dense_scatter import add_higher_moments as add_dense_higher_moments
 from .dense_scatter import add_rows
 from .row_chunk import RowChunk
 from .samples import Samples
@@ -40,6 +41,23 @@ def add_scatter(matrix: Compressed, samples: Samples, into: ScatterSums, ctx: Co
         else:
             for c, scatter in found:
                 add_part(into, c, scatter)
+
+
+def add_higher_moments(
+    matrix: Compressed, samples: Samples, into: ScatterSums, ctx: Context
+) -> None:
+    """Add third and fourth moments about the class means, in place: see `Block`."""
+    strips = _sparse_strips(matrix, samples, ctx)
+    for part, members in [(matrix, samples)] if strips is None else strips:
+        found = None if strips is None else _class_higher_moments(part, members, into)
+        if found is None:
+            add_dense_higher_moments(_dense_rows(part, members, ctx), into)
+            continue
+        assert into.third_moment is not None
+        assert into.fourth_moment is not None
+        for c, third, fourth in found:
+            into.third_moment[c, :] += third
+            into.fourth_moment[c] += fourth
 
 
 def _add_dense(matrix: Compressed, samples: Samples, into: ScatterSums, ctx: Context) -> None:
@@ -114,15 +132,11 @@ def _class_scatter(
     None where these would cancel, in some column that is stored nearly everywhere: such rows are
     better made dense. ``fourth`` asks for the third and fourth moments too.
     """
-    parts = matrix.data, matrix.indices, matrix.indptr
-    csr = scipy.sparse.csr_array(parts, shape=matrix.shape)
-    found, weights = [], samples.sample_weight
-    for c, members in samples.by_class(0, matrix.shape[0]):
-        rows = csr[members].astype(np.float64)
-        s = np.ones(len(members)) if weights is None else weights[members]
+    found = []
+    for c, rows, s in _rows_by_class(matrix, samples):
         total, weight = rows.T @ s, float(s.sum())
         higher = _higher(rows, s, total / (weight or 1.0)) if fourth else (None, None)
-        if weights is not None:
+        if samples.sample_weight is not None:
             rows.data *= np.repeat(np.sqrt(s), np.diff(rows.indptr))
         products = (rows.T @ rows).toarray()
         if weight > 0:
@@ -132,6 +146,33 @@ def _class_scatter(
             products = (products + products.T) / 2
         found.append((c, Scatter(weight, total, products, *higher)))
     return found
+
+
+def _class_higher_moments(
+    matrix: Compressed, samples: Samples, into: ScatterSums
+) -> list[tuple[int, np.ndarray, float]] | None:
+    """Third and fourth moments of each class among some rows, about the means of ``into``.
+
+    None where they would cancel, as in `_class_scatter`.
+    """
+    found = []
+    for c, rows, s in _rows_by_class(matrix, samples):
+        squares = rows.multiply(rows).T @ s
+        if np.any(is_ill_conditioned(rows.T @ s, squares, float(s.sum()))):
+            return None
+        found.append((c, *_higher(rows, s, into.total[c, :] / into.class_weight[c])))
+    return found
+
+
+def _rows_by_class(
+    matrix: Compressed, samples: Samples
+) -> Iterator[tuple[int, scipy.sparse.csr_array, np.ndarray]]:
+    """(class, its rows in float64, their weights)."""
+    parts = matrix.data, matrix.indices, matrix.indptr
+    csr, weights = scipy.sparse.csr_array(parts, shape=matrix.shape), samples.sample_weight
+    for c, members in samples.by_class(0, matrix.shape[0]):
+        s = np.ones(len(members)) if weights is None else weights[members]
+        yield c, csr[members].astype(np.float64), s
 
 
 def _higher(

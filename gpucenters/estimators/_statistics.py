@@ -78,8 +78,8 @@ class StatisticsClassifier(CenterClassifier):
 
         ``a.merge(b)`` adds the statistics b of another shard to a, in place. Both need the same
         ``classes`` and the parameters that decide what is kept (`scale`, `binarize`, whether
-        `shrinkage` is "ledoit-wolf"); k, priors and smoothing may differ. Statistics pickle, and
-        move to another device with ``to``.
+        `shrinkage` is "auto" or "ledoit-wolf"); k, priors and smoothing may differ. Statistics
+        pickle, and move to another device with ``to``.
 
         Parameters
         ----------

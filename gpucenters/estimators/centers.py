@@ -39,7 +39,9 @@ class L2CenterClassifier(NearestCenterDecision, FeatureSelector, StatisticsClass
     scale : {None, "std", "pooled"}, default=None
         Divide each feature by its standard deviation over all samples ("std") or pooled within the
         classes ("pooled": with priors this is diagonal discriminant analysis). Without centring, so
-        sparse data stay sparse.
+        sparse data stay sparse. Features that are constant within each class but differ between
+        classes have a pooled deviation of the size of rounding: they rank first, and a warning
+        names them.
     priors : {"uniform", "empirical"} or array of shape (n_classes,), default="uniform"
         Class priors, in the order of ``classes_``; they shift the decision, not the centers.
     device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
@@ -146,7 +148,9 @@ class L1CenterClassifier(FeatureSelector, CenterClassifier):
         The number of features (int >= 1), a fraction of them (float in (0, 1]), or all.
     scale : {None, "std", "pooled"}, default=None
         Divide each feature by its standard deviation over all samples ("std") or pooled within the
-        classes ("pooled"). Without centring, so sparse data stay sparse.
+        classes ("pooled"). Without centring, so sparse data stay sparse. Features that are constant
+        within each class but differ between classes have a pooled deviation of the size of
+        rounding: they rank first, and a warning names them.
     device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
         Where the work is done and the model lives. None follows X.
     memory_budget : int or str, default=None

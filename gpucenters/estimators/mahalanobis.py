@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -11,13 +12,18 @@ from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.samples import Samples
 from ..solvers.centers import Centers
-from ..solvers.covariance import check_covariance, covariance_matrix, given_covariance
+from ..solvers.covariance import (
+    check_covariance,
+    covariance_matrix,
+    given_covariance,
+    is_named,
+)
 from ..solvers.mahalanobis import MahalanobisCenters, solve_mahalanobis
 from ..solvers.selection import Selection
 from ..statistics.base import Recipe
 from ..statistics.cross_moments import CrossMoments, check_size, cross_moments
 from ._base import read_only
-from ._fitted import learned
+from ._fitted import Fitted, learned
 from ._linear import NearestCenterDecision
 from ._statistics import StatisticsClassifier
 from .validation import snapshot
@@ -47,12 +53,16 @@ class MahalanobisCenterClassifier(
     covariance : {"pooled", "total"} or array of shape (n_features, n_features), default="pooled"
         S: the covariance within the classes (divisor: the sum of weights less the number of
         classes), over all samples (divisor: the sum of weights less 1), or given, symmetric and
-        positive definite.
-    shrinkage : float in [0, 1], "ledoit-wolf" or None, default=None
+        positive definite. Where a divisor would be less than 1/2 the weights cannot be numbers of
+        repetitions, and it is the sum of weights, with a warning.
+    shrinkage : {"auto", "ledoit-wolf"}, float in [0, 1] or None, default="auto"
         Replace S by ``(1 - shrinkage) * S + shrinkage * trace(S) / n_features * identity``.
         "ledoit-wolf" chooses the amount from the data, for ``covariance="pooled"``: S is then that
         of `sklearn.covariance.ledoit_wolf` on the samples less their class means (whose divisor is
-        the sum of weights). Needed where samples are few against features.
+        the sum of weights). "auto" leaves a regular S as it is, and shrinks a singular one, with a
+        warning: as "ledoit-wolf" does where S is pooled, and else (or where that is too little) by
+        the least amount that makes S regular. An S of zero becomes the identity. With None or a
+        number, a singular S is an error.
     priors : {"uniform", "empirical"} or array of shape (n_classes,), default="uniform"
         Class priors, in the order of ``classes_``; they shift the decision, not the centers.
     device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
@@ -84,7 +94,7 @@ class MahalanobisCenterClassifier(
     covariance_ : array of shape (n_features_in_, n_features_in_), float64
         S, shrunk as was asked for.
     shrinkage_ : float
-        How far S was shrunk.
+        The amount by which S was shrunk; 1 where the identity took the place of an S of zero.
     transformation_ : array of shape (n_features_in_, n_features_in_), float64
         S^(-1/2), symmetric: ``transform(X)`` is ``X @ transformation_[:, support_]``.
     scale_ : None
@@ -100,6 +110,12 @@ class MahalanobisCenterClassifier(
     class. Where they do not fit into the memory budget, a MemoryError says so before anything is
     allocated. `fit` keeps the matrices of the classes apart as well, so that `partial_fit` can go
     on from there, unless they have more than 2**24 numbers: then begin with `partial_fit`.
+
+    The amount of Ledoit and Wolf needs fourth moments. With "auto", `fit` reads X a second time for
+    them where S is singular. `partial_fit` and `statistics` keep them from the first batch on,
+    since the data do not come again; statistics without them (of a model with a number or None for
+    ``shrinkage``) serve "auto" as well, which then shrinks a singular S by the least amount.
+
     Sparse data are never made dense but for a few rows at a time.
 
     References
@@ -124,7 +140,7 @@ class MahalanobisCenterClassifier(
         k: int | float | str = "all",
         *,
         covariance: Any = "pooled",
-        shrinkage: float | str | None = None,
+        shrinkage: float | str | None = "auto",
         priors: Any = "uniform",
         device: str | None = None,
         memory_budget: int | str | None = None,
@@ -152,37 +168,52 @@ class MahalanobisCenterClassifier(
 
     # --- fitting -------------------------------------------------------------------------------
 
-    @property
-    def _fourth(self) -> bool:
-        return isinstance(self.shrinkage, str)
+    def _needs_fourth(self, *, more_to_come: bool) -> bool:
+        """Whether to keep fourth moments; for "auto" only where the data cannot be read again."""
+        return is_named(self.shrinkage, "ledoit-wolf") or (
+            more_to_come
+            and is_named(self.shrinkage, "auto")
+            and is_named(self.covariance, "pooled")
+        )
 
     def _check_data(self, block: Block, n_classes: int, ctx: Context, *, streaming: bool) -> None:
         """Raise for data too wide, or that a given covariance does not fit, before any work."""
-        m = block.shape[1]
-        check_size(m, n_classes, ctx.limit, fourth=self._fourth, streaming=streaming)
+        m, fourth = block.shape[1], self._needs_fourth(more_to_come=streaming)
+        check_size(m, n_classes, ctx.limit, fourth=fourth, streaming=streaming)
         if not isinstance(self.covariance, str):
             given_covariance(self.covariance, m, block.backend)
 
     def _check_streaming(self, params: dict[str, Any]) -> None:
         moments = self._fitted.statistics
-        if self._fourth and isinstance(moments, CrossMoments) and moments.fourth_moment is None:
+        if self._recipe().fourth and moments is not None and not moments.recipe.fourth:
             raise ValueError(
                 "shrinkage='ledoit-wolf' needs sums that earlier calls did not keep: set it before "
                 "the first batch."
             )
 
     def _recipe(self) -> Recipe:
-        return Recipe("cross moments", fourth=self._fourth)
+        return Recipe("cross moments", fourth=self._needs_fourth(more_to_come=False))
 
     def _make_statistics(
         self, block: Block, samples: Samples, ctx: Context, *, mergeable: bool
     ) -> CrossMoments:
         self._check_data(block, samples.n_classes, ctx, streaming=mergeable)
-        return cross_moments(block, samples, ctx, fourth=self._fourth, mergeable=mergeable)
+        fourth = self._needs_fourth(more_to_come=mergeable)
+        return cross_moments(block, samples, ctx, fourth=fourth, mergeable=mergeable)
 
     def _empty_statistics(self, block: Block, n_classes: int, ctx: Context) -> CrossMoments:
         self._check_data(block, n_classes, ctx, streaming=True)
-        return CrossMoments.empty(block.backend, n_classes, block.shape[1], fourth=self._fourth)
+        fourth = self._needs_fourth(more_to_come=True)
+        return CrossMoments.empty(block.backend, n_classes, block.shape[1], fourth=fourth)
+
+    def _solve(self, block: Block, samples: Samples, ctx: Context) -> Fitted:
+        self._check_classes(tuple(samples.class_weight))
+        params = self._params()
+        moments = self._make_statistics(block, samples, ctx, mergeable=False)
+        read_again = partial(moments.add_higher_moments, block, samples, ctx)
+        shape = params["covariance"], params["shrinkage"]
+        centers = solve_mahalanobis(moments, *shape, read_again)
+        return Fitted(block.backend, centers, params, moments)
 
     def _solve_from(
         self, statistics: CrossMoments, params: dict[str, Any], ctx: Context
@@ -213,16 +244,18 @@ class MahalanobisCenterClassifier(
     @learned
     def covariance_(self) -> Array:
         """The covariance S, shrunk; float64 of shape (n_features, n_features)."""
-        moments, params = self._moments(), self._fitted.params
-        shape = params["covariance"], params["shrinkage"]
+        moments, covariance = self._moments(), self._fitted.params["covariance"]
         return self._cached(
-            "covariance", lambda centers, _, ctx: read_only(covariance_matrix(moments, *shape)[0])
+            "covariance",
+            lambda centers, _, ctx: read_only(
+                covariance_matrix(moments, covariance, centers.shrinkage)
+            ),
         )
 
     @learned
     def shrinkage_(self) -> float:
-        """How far the covariance was shrunk to a multiple of the identity."""
-        return self._mahalanobis().shrinkage
+        """The amount by which the covariance was shrunk to a multiple of the identity."""
+        return self._mahalanobis().shrinkage.amount
 
     @learned
     def transformation_(self) -> Array:

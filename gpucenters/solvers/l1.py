@@ -19,7 +19,7 @@ from ..statistics.moments import class_moments
 from .centers import SparseCenters
 from .entry import solve_from_data
 from .medians import class_intervals, midpoint, tied_interval
-from .scaling import check_scale, feature_scale
+from .scaling import check_scale, feature_scale, separation, warn_of_separating
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,9 @@ def solve_l1(block: Block, samples: Samples, ctx: Context, scale: str | None = N
     sigma = None
     if scale is not None:
         moments = class_moments(block, samples, ctx, per_feature=True)
-        sigma = feature_scale(moments, scale, ctx)
+        sigma, separates = feature_scale(moments, scale, ctx)
+        if scale == "pooled":
+            warn_of_separating(separates)
     samples = samples.with_equal_weights_as_one()
     k, m = samples.n_classes, block.shape[1]
     # Right for each column whose medians all are zero; the others are sorted and overwritten.
@@ -97,7 +99,11 @@ def solve_l1(block: Block, samples: Samples, ctx: Context, scale: str | None = N
         block.check_finite(False, ctx)
         raise_overflow(int(xp.nonzero(~xp.isfinite(loss))[0][0]))
     if sigma is not None:
-        gain, loss = gain / sigma, loss / sigma
+        gain = gain / sigma
+        if k == 2:  # features that are constant in each of two classes have one gain, to the bit
+            equal = xp.ones_like(gain) * separation(moments)
+            gain = xp.where(separates & (loss == 0), equal, gain)
+        loss = loss / sigma
     total_loss = to_float(xp.sum(loss))
     if not bool(xp.all(xp.isfinite(gain))) or not math.isfinite(total_loss):
         bad = xp.nonzero(~(xp.isfinite(gain) & xp.isfinite(loss)))[0]

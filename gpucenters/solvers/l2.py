@@ -19,7 +19,7 @@ from .centers import SparseCenters
 from .close_scores import PairForm, pair_form, scaled_metric
 from .entry import solve_from_data
 from .linear_form import LinearForm, squared_distance_form
-from .scaling import check_divisor, scale_at
+from .scaling import scale_at, scale_divisor, separation, warn_of_separating
 
 _UNDERFLOW = 1e-140  # sums below it have squares near, or below, the smallest numbers
 
@@ -98,17 +98,24 @@ def solve_l2(moments: ClassMoments, ctx: Context, scale: str | None = None) -> L
         ctx.map_columns(fill, m, len(weight))
         squares = moments.within_sum_of_squares(ctx)
     else:
-        check_divisor(weight, scale)
-        sigma = backend.zeros(m)
+        divisor = scale_divisor(moments, scale)
+        sigma, separates = backend.zeros(m), backend.zeros(m, xp.bool)
 
         def fill_scaled(part: slice) -> Array:
             centred = moments.centred_at(part)
-            sigma[part] = scale_at(moments, centred, part, scale)
+            found = scale_at(moments, centred, part, scale, divisor)
+            sigma[part], separates[part] = found
             variance = sigma[part] * sigma[part]
-            gain[part] = _gain(total[:, part], weight, backend) / variance
+            scaled = _gain(total[:, part], weight, backend) / variance
+            if len(weight) == 2:  # features that separate two classes have one gain, to the bit
+                equal = xp.ones_like(scaled) * (0.5 * separation(moments) ** 2)
+                scaled = xp.where(found.separates, equal, scaled)
+            gain[part] = scaled
             return xp.sum(centred / variance, axis=1)
 
         squares = to_floats(ctx.sum_columns(fill_scaled, m, len(weight)))
+        if scale == "pooled":
+            warn_of_separating(separates)
     loss = sum(s / w for s, w in zip(squares, weight, strict=True))
     _check(gain, loss, total)
     return L2Centers(backend, tuple(weight), gain, loss, sigma, total)

@@ -14,9 +14,10 @@ from ..arrays.typing import Array
 from ..statistics.cross_moments import CrossMoments
 from .centers import SparseCenters
 from .close_scores import UNIT_ROUNDOFF, PairForm, Rounding, pair_form
-from .covariance import covariance_matrix, whitening
+from .covariance import Shrinkage
 from .l2 import centred_means, tied_mean
 from .linear_form import LinearForm, of_priors, squared_distance_form
+from .whitening import whitening
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,8 @@ class MahalanobisCenters(SparseCenters):
         transformed means lose digits where features have large offsets.
     total : array of shape (K, m), float64
         Class sums.
-    shrinkage : float
-        How far S was shrunk.
+    shrinkage : Shrinkage
+        How S was made.
     """
 
     ARRAYS: ClassVar[tuple[str, ...]] = ("gain", "root", "tied_center", "deviation", "total")
@@ -46,7 +47,7 @@ class MahalanobisCenters(SparseCenters):
     tied_center: Array
     deviation: Array
     total: Array
-    shrinkage: float
+    shrinkage: Shrinkage
 
     def centers_at(self, columns: Array | None = None) -> tuple[Array, Array]:
         """(free, tied) of some transformed features, of shapes (K, d) and (d,)."""
@@ -95,7 +96,10 @@ class MahalanobisCenters(SparseCenters):
 
 
 def solve_mahalanobis(
-    moments: CrossMoments, covariance: Any = "pooled", shrinkage: float | str | None = None
+    moments: CrossMoments,
+    covariance: Any = "pooled",
+    shrinkage: float | str | None = "auto",
+    read_again: Callable[[], None] | None = None,
 ) -> MahalanobisCenters:
     """Sparse Mahalanobis centers from class moments, for every k at once.
 
@@ -108,9 +112,11 @@ def solve_mahalanobis(
     moments : CrossMoments
         With third and fourth moments for "ledoit-wolf".
     covariance : {"pooled", "total"} or array of shape (m, m)
-        See `covariance_matrix`.
-    shrinkage : float in [0, 1], "ledoit-wolf" or None
-        See `covariance_matrix`.
+        See `whitening`.
+    shrinkage : float in [0, 1], "ledoit-wolf", "auto" or None
+        See `whitening`.
+    read_again : callable, optional
+        Adds third and fourth moments to ``moments``; called where "auto" needs them.
 
     Returns
     -------
@@ -119,13 +125,12 @@ def solve_mahalanobis(
     Raises
     ------
     ValueError
-        For a covariance that is singular (the rank is named) or, where it was given, not symmetric
-        and positive definite.
+        For a covariance that is singular (the rank is named) unless ``shrinkage`` is "auto", or,
+        where it was given, not symmetric and positive semi-definite.
     """
     backend, xp, weight = moments.backend, moments.backend.xp, moments.class_weight
     with one_blas_thread(backend):
-        S, amount = covariance_matrix(moments, covariance, shrinkage)
-        found = whitening(S, backend, given=not isinstance(covariance, str))
+        found = whitening(moments, covariance, shrinkage, read_again)
         deviation = centred_means(moments.total, weight, backend) @ found.root
         gain = xp.sum(deviation * deviation, axis=0)
         # tr(S^-1 B) along the eigenvectors: a sum of terms that are not negative.
@@ -137,15 +142,5 @@ def solve_mahalanobis(
             "apart. Rescale X."
         )
     tied_center = tied_mean(moments.total / backend.asarray(weight)[:, None])
-    return MahalanobisCenters(
-        backend,
-        tuple(weight),
-        gain,
-        loss,
-        None,
-        found.root,
-        tied_center,
-        deviation,
-        moments.total,
-        amount,
-    )
+    parts = found.root, tied_center, deviation, moments.total, found.shrinkage
+    return MahalanobisCenters(backend, tuple(weight), gain, loss, None, *parts)

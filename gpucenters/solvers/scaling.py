@@ -2,14 +2,38 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from ..arrays.backend import Backend
 from ..arrays.context import Context
+from ..arrays.functions import array_namespace, to_host
 from ..arrays.typing import Array
+from ..statistics.base import Statistics
 from ..statistics.moments import ClassMoments
+from .selection import warn
 
 _EPS = 2.0**-52
+_LEAST_DIVISOR = 0.5  # the degrees of freedom of numbers of repetitions are whole
 
 SCALES = (None, "std", "pooled")
+
+
+class Scale(NamedTuple):
+    """The scale of some features.
+
+    Attributes
+    ----------
+    sigma : array of shape (b,), float64, positive
+        Standard deviation; 1 where a feature is constant over all samples up to rounding.
+    separates : array of shape (b,), bool
+        Where a pooled variance is zero up to rounding, but the feature is not constant: it is
+        constant within each class, and separates the classes.
+    """
+
+    sigma: Array
+    separates: Array
 
 
 def check_scale(scale: str | None) -> None:
@@ -18,12 +42,13 @@ def check_scale(scale: str | None) -> None:
         raise ValueError(f"scale={scale!r} is not valid: use None, 'std' or 'pooled'.")
 
 
-def feature_scale(moments: ClassMoments, scale: str, ctx: Context) -> Array:
-    """Standard deviation of each feature; 1 where a feature is constant up to rounding.
+def feature_scale(moments: ClassMoments, scale: str, ctx: Context) -> Scale:
+    """The scale of each feature, over all samples or within the classes.
 
-    "std": sigma^2 = (sum of M_c + sum of W_c (mean_c - mean)^2) / W, over all samples. "pooled":
-    sigma^2 = sum of M_c / (W - K), within classes. W_c is the weight of class c, W their sum, M_c
-    its sum of squares about its mean, mean the mean of all samples. (Section IV-A.)
+    "std": sigma^2 = (sum of M_c + sum of W_c (mean_c - mean)^2) / W. "pooled": sigma^2 is the
+    larger of sum of M_c / (W - K) and n eps times the variance of "std". W_c is the weight of
+    class c, W their sum, M_c its sum of squares about its mean, mean the mean of all samples, n the
+    number of samples of positive weight. (Section IV-A.)
 
     Parameters
     ----------
@@ -34,59 +59,164 @@ def feature_scale(moments: ClassMoments, scale: str, ctx: Context) -> Array:
 
     Returns
     -------
-    array of shape (m,), float64, positive
+    Scale
+        Of all features.
 
     Raises
     ------
     ValueError
-        For "pooled" where sum W_c - K is not positive.
+        For "pooled" where each class has one sample.
     """
-    check_divisor(moments.class_weight, scale)
+    divisor = scale_divisor(moments, scale)
     m, k = moments.shape[1], moments.shape[0]
-    sigma = moments.backend.zeros(m)
+    backend = moments.backend
+    found = Scale(backend.zeros(m), backend.zeros(m, backend.xp.bool))
 
     def fill(part: slice) -> None:
-        sigma[part] = scale_at(moments, moments.centred_at(part), part, scale)
+        here = scale_at(moments, moments.centred_at(part), part, scale, divisor)
+        found.sigma[part], found.separates[part] = here
 
     ctx.map_columns(fill, m, k)
-    return sigma
+    return found
 
 
-def check_divisor(weight: list[float], scale: str) -> None:
-    """Raise a ValueError for an unknown scale, and for "pooled" unless sum W_c - K is positive."""
+def scale_divisor(moments: Statistics, scale: str) -> float:
+    """What the sums of squares are divided by.
+
+    Raises
+    ------
+    ValueError
+        For an unknown scale, and for "pooled" where each class has one sample.
+    """
     check_scale(scale)
-    total_weight, k = sum(weight), len(weight)
-    if scale == "pooled" and total_weight - k <= 0:
+    weight = moments.class_weight
+    if scale == "std":
+        return sum(weight)
+    if max(moments.count) < 2:
         raise ValueError(
-            f"scale='pooled' needs more weight than classes: the weights sum to {total_weight:g}, "
-            f"and there are {k} classes."
+            "scale='pooled' needs a class of two samples at least: each of the "
+            f"{len(weight)} classes has one sample of positive weight."
+        )
+    return variance_divisor(weight, len(weight), "scale='pooled'")
+
+
+def variance_divisor(weight: Sequence[float], means: int, name: str) -> float:
+    """The divisor of a variance about estimated means: W less their number.
+
+    W is the sum of the weights. Where they are no numbers of repetitions, the divisor is W: a
+    warning says so.
+
+    Parameters
+    ----------
+    weight : sequence of K floats
+        W_c.
+    means : int
+    name : str
+        The parameter that asks for the variance, for the warning.
+    """
+    total = sum(weight)
+    if are_repetitions(weight, means):
+        return total - means
+    warn(
+        f"{name}: the sample weights sum to {total:g}, which is too little for numbers of "
+        f"repetitions. Sums of squares are divided by this sum, not by the sum less {means}."
+    )
+    return total
+
+
+def are_repetitions(weight: Sequence[float], means: int) -> bool:
+    """Whether weights can be numbers of repetitions, of which so many means are estimated.
+
+    Their sum less the number of means, the degrees of freedom, is then 1/2 or more.
+    """
+    return sum(weight) - means >= _LEAST_DIVISOR
+
+
+def scale_at(
+    moments: ClassMoments, centred: Array, part: slice, scale: str, divisor: float
+) -> Scale:
+    """`feature_scale` of some features, with their centred squares at hand."""
+    backend, xp = moments.backend, moments.backend.xp
+    weight, n = moments.class_weight, sum(moments.count)
+    within = xp.sum(centred, axis=0)
+    variance, mean, _ = variance_over_all(moments.total[:, part], within, weight, backend)
+    constant = _is_constant(variance, xp.abs(mean), n)
+    separates = xp.zeros_like(constant)
+    if scale == "pooled":
+        pooled, least = within / divisor, n * _EPS * variance
+        separates = ~constant & (pooled <= least)
+        variance = xp.maximum(pooled, least)
+    # A product of tiny numbers may underflow to zero.
+    one = constant | (variance <= 0)
+    return Scale(xp.sqrt(xp.where(one, xp.ones_like(variance), variance)), separates)
+
+
+def separation(moments: Statistics) -> float:
+    """The distance of the means of two classes, in units of sigma, of a feature that separates.
+
+    With no variance within the classes, that over all samples is W_0 W_1 / W^2 times the squared
+    distance, so that the distance is W / sqrt(W_0 W_1 n eps) for each such feature.
+    """
+    w0, w1 = moments.class_weight
+    return (w0 + w1) / math.sqrt(w0) / math.sqrt(w1) / math.sqrt(sum(moments.count) * _EPS)
+
+
+def warn_of_separating(separates: Array) -> None:
+    """Warn of features that have no variance within the classes, if there are any."""
+    which = first_features(separates)
+    if which:
+        warn(
+            "scale='pooled': some features are constant up to rounding within each class but "
+            f"differ between classes: {which}. Their scale is that of rounding, so that they rank "
+            "first."
         )
 
 
-def scale_at(moments: ClassMoments, centred: Array, part: slice, scale: str) -> Array:
-    """`feature_scale` of some features, with their centred squares at hand: (b,)."""
-    weight, n = moments.class_weight, sum(moments.count)
-    total = moments.total[:, part]
-    return _standard_deviation(total, centred, weight, n, scale, moments.backend)
+def first_features(chosen: Array) -> str:
+    """The numbers of the first features of a mask, and how many more there are; "" for none."""
+    xp = array_namespace(chosen)
+    count = int(xp.count_nonzero(chosen))
+    if count == 0:
+        return ""
+    first = to_host(xp.nonzero(chosen)[0]).tolist()[:3]
+    more = f" and {count - len(first)} more" if count > len(first) else ""
+    return f"feature{'s' * (count > 1)} {', '.join(map(str, first))}{more}"
 
 
-def _standard_deviation(
-    total: Array, centred: Array, weight: list[float], n: int, scale: str, backend: Backend
+def separating_features(
+    total: Array, within: Array, weight: list[float], n: int, backend: Backend
 ) -> Array:
-    """Standard deviation of some features from their class sums and centred squares."""
-    xp = backend.xp
-    total_weight, k = sum(weight), len(weight)
-    within = xp.sum(centred, axis=0)
+    """Where features separate the classes, as `Scale` has it: (b,), bool.
+
+    Parameters
+    ----------
+    total : array of shape (K, b)
+        Class sums.
+    within : array of shape (b,)
+        Sums of squares about the class means.
+    weight : list of K floats
+        W_c.
+    n : int
+        Samples of positive weight.
+    backend : Backend
+    """
+    variance, mean, _ = variance_over_all(total, within, weight, backend)
+    constant = _is_constant(variance, backend.xp.abs(mean), n)
+    return ~constant & (within / sum(weight) <= n * _EPS * variance)
+
+
+def variance_over_all(
+    total: Array, within: Array, weight: list[float], backend: Backend
+) -> tuple[Array, Array, Array]:
+    """The variance over all samples, (b,), their mean, (b,), and the class means, (K, b)."""
+    xp, total_weight = backend.xp, sum(weight)
     w = backend.asarray(weight)[:, None]
     means = total / w
-    if scale == "std":
-        mean = means[0, :] + xp.sum(w * (means - means[0, :]), axis=0) / total_weight
-        between = xp.sum(w * (means - mean) ** 2, axis=0)
-        variance = (within + between) / total_weight
-        size = xp.abs(mean)
-    else:
-        variance = within / (total_weight - k)
-        size = xp.max(xp.abs(means), axis=0)
-    # The bound of scikit-learn's StandardScaler for a constant feature.
-    constant = variance <= n * _EPS * variance + (n * _EPS * size) ** 2
-    return xp.sqrt(xp.where(constant, xp.ones_like(variance), variance))
+    mean = means[0, :] + xp.sum(w * (means - means[0, :]), axis=0) / total_weight
+    between = xp.sum(w * (means - mean) ** 2, axis=0)
+    return (within + between) / total_weight, mean, means
+
+
+def _is_constant(variance: Array, size: Array, n: int) -> Array:
+    """The bound of scikit-learn's StandardScaler for a constant feature of values of some size."""
+    return variance <= n * _EPS * variance + (n * _EPS * size) ** 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from ..arrays.backend import Backend
@@ -101,6 +101,20 @@ class CrossMoments(Statistics):
         self.count = [a + b for a, b in zip(self.count, samples.count, strict=True)]
         return self
 
+    def add_higher_moments(self, block: Block, samples: Samples, ctx: Context) -> None:
+        """Form third and fourth moments, from the samples that these moments are of."""
+        self.third_moment = self.backend.zeros(self.shape)
+        self.fourth_moment = self.backend.zeros(self.shape[0])
+        with one_blas_thread(self.backend):
+            block.add_higher_moments(samples, self, ctx)
+        self.recipe = replace(self.recipe, fourth=True)
+
+    def check_overflow(self, columns: Array | None = None) -> None:
+        """Raise for sums that have left float64; fourth powers are for the solution to check."""
+        kept = self._same_arrays()
+        kept.third_moment = kept.fourth_moment = None
+        super(CrossMoments, kept).check_overflow(columns)
+
     def _columns_changed_by(self, block: Block) -> None:
         """None: the matrices are copied whole before a batch."""
 
@@ -138,6 +152,12 @@ class CrossMoments(Statistics):
     def within(self) -> Array:
         """The scatter of all classes about their means: (m, m)."""
         return self.scatter[0, :, :] if self.final else self.backend.xp.sum(self.scatter, axis=0)
+
+    def within_squares(self) -> Array:
+        """Sums of squares of each feature about the class means, the diagonal of `within`: (m,)."""
+        xp = self.backend.xp
+        kept = self.scatter[:1, :, :] if self.final else self.scatter
+        return xp.sum(xp.linalg.diagonal(kept), axis=0)
 
     def mean_within(self) -> Array:
         """The sum of the scatter of each class divided by its weight: (m, m)."""

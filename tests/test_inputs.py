@@ -218,3 +218,15 @@ def test_predictions_share_no_memory_with_the_model(backend: Any) -> None:
         before = found.classes_.copy()
         predicted[...] = 7
         np.testing.assert_array_equal(found.classes_, before)
+
+
+def test_fit_and_predict_give_no_warning_of_the_array_library(backend: Any) -> None:
+    # torch warns when its devices are listed, which the filter of the suite would turn into an
+    # error that the library itself catches.
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        for model in MODELS:
+            clone(model).fit(backend.array(COUNTS * 1.0), HALVES).predict(
+                backend.array(COUNTS * 1.0)
+            )
+    assert [str(warning.message) for warning in seen] == []

@@ -16,6 +16,7 @@ from .estimators import (
     odds_ratio,
     thresholded_multinomial,
 )
+from .solvers.selection import UninformativeFeaturesWarning
 
 try:
     __version__ = version("gpucenters")
@@ -29,6 +30,7 @@ __all__ = [
     "MahalanobisCenterClassifier",
     "SparseBernoulliNB",
     "SparseMultinomialNB",
+    "UninformativeFeaturesWarning",
     "__version__",
     "devices",
     "odds_ratio",

@@ -21,12 +21,21 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from ..arrays.functions import array_namespace, to_float, to_floats, to_host, top_k
+from ..arrays.functions import (
+    array_namespace,
+    backend_of,
+    clip_negative,
+    to_float,
+    to_floats,
+    to_host,
+    top_k,
+)
 from ..arrays.typing import Array
 from .divergence import divergence
 from .selection import ranking_key
 
 _RELATIVE_GAP = 1e-13  # below it a gap is rounding
+_FEW_CLASSES = 16  # whose logarithms cost little
 _MOST_CUTS = 500  # cuts at most; a gap that is then left is reported as it is
 
 
@@ -77,19 +86,23 @@ def solve_dual(f: Array, k: int, p: list[float]) -> DualPoint:
     p : list of K positive floats that sum to 1
         Where to start.
     """
-    xp = array_namespace(f)
-    origin = p
+    xp, backend = array_namespace(f), backend_of(f)
+    origin, h_origin = p, divergence(f, p)
     cuts: list[Cut] = []
     shares: list[float] = []
     best: tuple[float, list[float], Any] = (math.inf, p, None)
     for _ in range(_MOST_CUTS):
-        h = divergence(f, p)
+        logs = _logs(p, origin)
+        # For many classes one product with the logarithms, in place of a logarithm a class.
+        if len(p) > _FEW_CLASSES:
+            h = clip_negative(h_origin - backend.asarray(logs) @ f)
+        else:
+            h = divergence(f, p)
         support = top_k(ranking_key(h), k)
         value = to_float(xp.sum(xp.take(h, support)))
         if value < best[0]:
             best = value, p, support
         mass = to_host(xp.sum(xp.take(f, support, axis=1), axis=1))
-        logs = _logs(p, origin)
         cut = Cut(support, mass, value + _dot(mass, logs))
         lower = sum(w * _value(c, logs) for w, c in zip(shares, cuts, strict=True))
         known = any(_equal(c, cut) for c in cuts)

@@ -16,14 +16,30 @@ _ABOVE_MINUS_ONE = -1 + 2.0**-53
 def phi(z: Array) -> Array:
     """``(1 + z) log(1 + z) - z`` for z >= -1: convex, not negative, and 0 at 0 exactly."""
     xp = array_namespace(z)
+    small = xp.abs(z) < _SERIES_BELOW
+    if not backend_of(z).sync_is_expensive:
+        if bool(xp.all(small)):
+            return _series(z)
+        if not bool(xp.any(small)):
+            return _exact(z)
+    return xp.where(small, _series(z), _exact(z))
+
+
+def _exact(z: Array) -> Array:
+    xp = array_namespace(z)
     # Where 1 + z is 0, or below by rounding, 0 log 0 is 0.
     z = xp.where(z < _ABOVE_MINUS_ONE, xp.full_like(z, _ABOVE_MINUS_ONE), z)
-    exact = (1 + z) * xp.log1p(z) - z
-    # The sum over n >= 2 of (-z)^n / (n (n - 1)), by Horner's rule.
-    series = z * (-1 / 30) + 1 / 20
+    u = 1 + z
+    # log1p(z), by the logarithm of u and what 1 + z is rounded by: log1p itself is much slower.
+    return u * (xp.log(u) + (z - (u - 1)) / u) - z
+
+
+def _series(z: Array) -> Array:
+    """The sum over n = 2 to 6 of (-z)^n / (n (n - 1)), by Horner's rule."""
+    found = z * (-1 / 30) + 1 / 20
     for n in (4, 3, 2):
-        series = 1 / (n * (n - 1)) - z * series
-    return xp.where(xp.abs(z) < _SERIES_BELOW, z * z * series, exact)
+        found = 1 / (n * (n - 1)) - z * found
+    return z * z * found
 
 
 def divergence(f: Array, p: list[float]) -> Array:

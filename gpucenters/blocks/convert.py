@@ -94,6 +94,8 @@ def _can_read(data: Array, indices: Array, indptr: Array) -> bool:
 def take_columns(X: Any, columns: Array, ctx: Context) -> Any:
     """``X[:, columns]`` (ascending) in X's own library, layout and type, on its own backend."""
     if is_host_sparse(X):
+        if X.dtype == np.float16:  # SciPy's own routines do not know it
+            X = X.astype(np.float32)
         return X[:, to_numpy(columns)]
     if is_sparse(X):
         # cupyx's own column selection leaves the indices of a row unsorted.

@@ -148,3 +148,14 @@ def test_duplicates_of_a_cell_are_summed_in_every_method_and_type(
         )
         if isinstance(model, MahalanobisCenterClassifier):
             np.testing.assert_allclose(model.transform(A), model.transform(wanted), rtol=1e-12)
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc"])
+def test_transform_selects_columns_of_float16(layout: str) -> None:
+    """SciPy has no float16, though a matrix may hold it: the columns come as float32."""
+    A = getattr(scipy.sparse, f"{layout}_array")(COUNTS + 0.0)
+    A.data = A.data.astype(np.float16)
+    model = L2CenterClassifier(k=2).fit(A, np.arange(len(COUNTS)) % 2)
+    found = model.transform(A)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found.toarray(), COUNTS[:, model.support_])

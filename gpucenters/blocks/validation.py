@@ -65,7 +65,7 @@ def checked_sparse(X: SparseMatrix) -> SparseMatrix:
     if X.dtype.kind == "O":
         with _conversion(X):
             X = X.astype(np.float64)
-    if X.format == "dia":
+    if X.format == "dia" and is_host_sparse(X):
         X = _within(X)
     _check_kind(X.dtype)
     if X.format == "coo":

@@ -77,7 +77,11 @@ def _compressed(rng: np.random.Generator, X: np.ndarray) -> tuple[Any, str]:
     """CSR or CSC with unsorted indices, duplicates and zeros, of any types and any strides."""
     layout, index = str(rng.choice(["csr", "csc"])), str(rng.choice(INDICES))
     kind, form = str(rng.choice(["f4", "f8", ">f8", "i4", "O", "f2"])), rng.integers(4)
-    A = messy(X, layout, BACKENDS["numpy"]) if rng.random() < 0.7 else getattr(sp, f"{layout}_array")(X)
+    A = (
+        messy(X, layout, BACKENDS["numpy"])
+        if rng.random() < 0.7
+        else getattr(sp, f"{layout}_array")(X)
+    )
     parts = [A.data.astype(kind), A.indices.astype(index), A.indptr.astype(index)]
     if form == 1:
         parts = [np.repeat(p, 2)[::2] for p in parts]
@@ -128,7 +132,9 @@ def attack(rng: np.random.Generator, report: Report) -> None:
             found = want
         got = [found.predict(given), found.transform(given), found.decision_function(given)]
     except Exception as error:
-        report.fail(f"{type(error).__name__}: {str(error)[:60]}", text, traceback.format_exc(limit=-3))
+        report.fail(
+            f"{type(error).__name__}: {str(error)[:60]}", text, traceback.format_exc(limit=-3)
+        )
         return
     if sp.issparse(got[1]):
         got[1] = got[1].toarray()

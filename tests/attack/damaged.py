@@ -250,7 +250,9 @@ def attack(rng: np.random.Generator, report: Report) -> None:
         if _clear(error):
             report.count("refused")
         else:
-            report.fail(f"{form}: unclear {type(error).__name__}", *lines, traceback.format_exc(limit=-3))
+            report.fail(
+                f"{form}: unclear {type(error).__name__}", *lines, traceback.format_exc(limit=-3)
+            )
         return
     if dense is None:
         report.fail(f"{form}: accepted without a meaning", *lines)

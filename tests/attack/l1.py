@@ -77,9 +77,7 @@ def _check_predictions(
         if found == best:
             continue
         numbers = [v for row in [x, *theta] for v in row]
-        size = sum(
-            (abs(a) + max(abs(row[i]) for row in theta)) / scale[i] for i, a in enumerate(x)
-        )
+        size = sum((abs(a) + max(abs(row[i]) for row in theta)) / scale[i] for i, a in enumerate(x))
         # Dense: each distance is rounded; sparse: the distance of a row of zeros is corrected.
         own = size if problem.sparse else max(distance[found], distance[best])
         own = own if problem.K > 2 or problem.sparse else 2 * own
@@ -89,8 +87,11 @@ def _check_predictions(
         exact = exact and size * max(units) * 2 < 2**53
         gap = distance[found] - distance[best]
         kind = "tie" if gap == 0 else "prediction"
-        lines = (text, f"model.with_k({k}).predict(put(np.array([{Q.tolist()}]), {form!r}))",
-                 f"# of {list(map(float, x))}: {found}, exactly {best}; gap {float(gap):.3g}")
+        lines = (
+            text,
+            f"model.with_k({k}).predict(put(np.array([{Q.tolist()}]), {form!r}))",
+            f"# of {list(map(float, x))}: {found}, exactly {best}; gap {float(gap):.3g}",
+        )
         if exact:
             report.fail(f"{kind}, exact in float64, {min(problem.K, 3)} classes", *lines)
         elif gap > rounding:

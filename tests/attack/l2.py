@@ -54,10 +54,14 @@ def _slack(problem: Problem, truth: object) -> list[tuple[Fraction, Fraction]]:
         gain = Fraction(0) if problem.whole else 2 * K * error * (root + error) / d
         found.append((gain, (error * error + error * 0) * n / d))
     spread = Fraction(math.sqrt(truth.objective)) if truth.objective < 10**300 else None
-    return found if spread is None else [
-        (g, l + 8 * n * EPS * size * spread / Fraction(math.sqrt(d)))
-        for (g, l), size, d in zip(found, problem.size, truth.divisor, strict=True)
-    ]
+    return (
+        found
+        if spread is None
+        else [
+            (g, l + 8 * n * EPS * size * spread / Fraction(math.sqrt(d)))
+            for (g, l), size, d in zip(found, problem.size, truth.divisor, strict=True)
+        ]
+    )
 
 
 def _check_scale(
@@ -68,13 +72,21 @@ def _check_scale(
     wanted = variance(problem.X, problem.y, problem.weights, scale)
     gains = np.asarray(model.scores_)
     for i, (v, size) in enumerate(zip(wanted, problem.size, strict=True)):
-        if v == 1 and scale == "std" and np.ptp(problem.X[:, i]) == 0 and gains[i] > 1e-9 * max(gains):
+        if (
+            v == 1
+            and scale == "std"
+            and np.ptp(problem.X[:, i]) == 0
+            and gains[i] > 1e-9 * max(gains)
+        ):
             report.fail("gain of a constant feature under a scale", text, f"# feature {i}")
         rounding = len(problem.y) * EPS * size * Fraction(math.sqrt(v))
         if abs(found[i] - v) <= v / 10**9 + rounding:
             continue
+        s = np.ones(1) if problem.weights is None else problem.weights[problem.weights > 0]
         if v == 1 or v <= (100 * len(problem.y) * EPS * size) ** 2:
             report.count("scales of constant features")
+        elif s.max() > 1e6 * s.min():
+            report.count("scales of weights that differ by more than 1e6")
         else:
             report.fail(f"scale {scale}", text, f"# feature {i}: {float(found[i])}, {float(v)}")
 
@@ -109,9 +121,7 @@ def _check_predictions(
         a, b = pair
         n = len(problem.y)
         size = [abs(x[i]) if problem.sparse else abs(x[i] - (a[i] + b[i]) / 2) for i in D]
-        parts = [
-            2 * abs(a[i] - b[i]) * u / truth.divisor[i] for i, u in zip(D, size, strict=True)
-        ]
+        parts = [2 * abs(a[i] - b[i]) * u / truth.divisor[i] for i, u in zip(D, size, strict=True)]
         rounding = 8 * EPS * (sum(parts) + 2 * max(map(abs, logs)))
         for i in D:
             for row in pair:
@@ -122,8 +132,11 @@ def _check_predictions(
         kind = "tie" if gap == 0 else "prediction"
         apart = sum((a[i] - b[i]) ** 2 / truth.divisor[i] for i in D)
         far = "far class" if max(logs) - min(score) > 10**6 * apart else "near classes"
-        lines = (text, f"model.with_k({k}).predict(put(np.array([{list(map(float, x))}]), {form!r}))",
-                 f"# {found}, exactly {best}; gap {float(gap):.3g} of {float(abs(score[best])):.3g}")
+        lines = (
+            text,
+            f"model.with_k({k}).predict(put(np.array([{list(map(float, x))}]), {form!r}))",
+            f"# {found}, exactly {best}; gap {float(gap):.3g} of {float(abs(score[best])):.3g}",
+        )
         if exact:
             report.fail(f"{kind}, exact in float64, {min(K, 3)} classes", *lines)
         elif gap > rounding:
@@ -143,8 +156,13 @@ def _representable(problem: Problem, truth: object, x: list, D: list) -> bool:
     for a in truth.free:
         for b in truth.free:
             parts = [
-                2 * abs(a[i] - b[i]) * (abs(x[i]) + abs(a[i] + b[i]) / 2 if problem.sparse
-                                        else abs(x[i] - (a[i] + b[i]) / 2))
+                2
+                * abs(a[i] - b[i])
+                * (
+                    abs(x[i]) + abs(a[i] + b[i]) / 2
+                    if problem.sparse
+                    else abs(x[i] - (a[i] + b[i]) / 2)
+                )
                 for i in D
             ]
             if sum(parts) * unit * unit * 2 >= 2**53:

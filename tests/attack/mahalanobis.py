@@ -25,7 +25,10 @@ DIGITS = 60
 
 
 def _product(A: list, B: list) -> list:
-    return [[sum(a * b for a, b in zip(row, col, strict=True)) for col in zip(*B, strict=True)] for row in A]
+    return [
+        [sum(a * b for a, b in zip(row, col, strict=True)) for col in zip(*B, strict=True)]
+        for row in A
+    ]
 
 
 def _inverse(A: list) -> list:
@@ -49,9 +52,17 @@ def _inverse_root(S: list) -> list:
     Y = [[v / size for v in row] for row in S]
     Z = [[Decimal(i == j) for j in range(m)] for i in range(m)]
     for _ in range(200):
-        new = [[(a + b) / 2 for a, b in zip(r, t, strict=True)] for r, t in zip(Y, _inverse(Z), strict=True)]
-        Z = [[(a + b) / 2 for a, b in zip(r, t, strict=True)] for r, t in zip(Z, _inverse(Y), strict=True)]
-        change = max(abs(a - b) for r, t in zip(Y, new, strict=True) for a, b in zip(r, t, strict=True))
+        new = [
+            [(a + b) / 2 for a, b in zip(r, t, strict=True)]
+            for r, t in zip(Y, _inverse(Z), strict=True)
+        ]
+        Z = [
+            [(a + b) / 2 for a, b in zip(r, t, strict=True)]
+            for r, t in zip(Z, _inverse(Y), strict=True)
+        ]
+        change = max(
+            abs(a - b) for r, t in zip(Y, new, strict=True) for a, b in zip(r, t, strict=True)
+        )
         Y = new
         if change < Decimal(10) ** (12 - DIGITS):
             break
@@ -79,7 +90,10 @@ def _covariance(problem: Problem, model: MahalanobisCenterClassifier, moments: t
     W, m = sum(weight), len(R)
     divisor = W - problem.K if model.shrinkage != "ledoit-wolf" else W
     if isinstance(model.covariance, str) and model.covariance == "total":
-        grand = [sum(w * a for w, a in zip(weight, col, strict=True)) / W for col in zip(*mean, strict=True)]
+        grand = [
+            sum(w * a for w, a in zip(weight, col, strict=True)) / W
+            for col in zip(*mean, strict=True)
+        ]
         divisor = W - 1
         for w, row in zip(weight, mean, strict=True):
             d = [a - g for a, g in zip(row, grand, strict=True)]
@@ -102,38 +116,40 @@ def attack(rng: np.random.Generator, report: Report) -> None:
         B = rng.standard_normal((m, m + 2))
         covariance = (B @ B.T).tolist()
     priors = ["uniform", "empirical"][rng.integers(2)]
-    model = MahalanobisCenterClassifier("all", covariance, shrinkage, priors=priors)
+    model = MahalanobisCenterClassifier(
+        "all", covariance=covariance, shrinkage=shrinkage, priors=priors
+    )
     text = again(problem, model)
     moments = _moments(problem)
     weight, mean, R = moments
     spread = [float(R[i][i] / sum(weight)) ** 0.5 for i in range(m)]
     largest = np.abs(problem.X.astype(np.float64)).max(axis=0)
-    # The loss of digits in residuals, relative to the spread; and the smallest spread to the largest.
-    digits = max(a / b if b else 1e300 for a, b in zip(largest, spread, strict=True)) * len(problem.y)
-    uneven = max(spread) / min(spread) if min(spread) > 0 else 1e300
+    # What residuals lose in digits: the largest value against the spread within the classes.
+    digits = max(a / b if b else 1e300 for a, b in zip(largest, spread, strict=True))
     try:
         problem.fitted(model)
         model.objective_  # noqa: B018
     except ValueError as error:
-        S = np.cov((problem.X - np.array(mean, float)[problem.y]).T.reshape(m, -1), ddof=0).reshape(m, m)
+        S = np.cov((problem.X - np.array(mean, float)[problem.y]).T.reshape(m, -1), ddof=0).reshape(
+            m, m
+        )
         values = np.linalg.eigvalsh(S)
         few = sum(weight) - problem.K <= 0
         near = values[0] <= 1e4 * m * EPS * values[-1] or digits > 1e6
         if few or ("singular" in str(error) and near):
             report.count("singular")
+        elif "fourth powers" in str(error) and not 1e-50 < max(spread) < 1e50:
+            report.count("fourth powers outside of float64")
         else:
             report.fail("error", text, f"# {error}")
-        return
-    if digits * EPS * uneven**2 > 1e-6:
-        report.count("too ill-conditioned to compare")
         return
     with localcontext() as context:
         context.prec = DIGITS
         S = [[times(v, Decimal(1)) for v in row] for row in _covariance(problem, model, moments)]
         values = np.linalg.eigvalsh(np.array(S, dtype=float))
-        condition = values[-1] / max(values[0], 1e-300)
-        close = 64 * EPS * (digits + m) * condition * max(1, uneven)
-        if close > 1e-4:
+        condition = max(values[-1] / max(values[0], 1e-300), 1)
+        close = 16 * EPS * (digits + m) * condition
+        if close > 1e-2:
             report.count("too ill-conditioned to compare")
             return
         report.count("problems")
@@ -147,7 +163,7 @@ def attack(rng: np.random.Generator, report: Report) -> None:
         deviation = _product(away, root)
         gain = [float(sum(v * v for v in col)) for col in zip(*deviation, strict=True)]
         scores = np.asarray(model.scores_)
-        slack = close * sum(gain) + close**2
+        slack = close * (sum(gain) + sum(gain) ** 0.5 + close)
         if not np.allclose(scores, gain, rtol=0, atol=slack):
             report.fail("gains", text, f"# {scores.tolist()}, exactly {gain}")
         order = model.ranking_.tolist()
@@ -156,7 +172,9 @@ def attack(rng: np.random.Generator, report: Report) -> None:
                 report.fail("ranking", text, f"# gains {gain}")
         inverse = _product(root, root)
         B = _mean_scatter(problem, moments)
-        loss = float(sum(inverse[i][j] * times(B[i][j], Decimal(1)) for i in range(m) for j in range(m)))
+        loss = float(
+            sum(inverse[i][j] * times(B[i][j], Decimal(1)) for i in range(m) for j in range(m))
+        )
         for k in range(1, m + 1):
             value = loss + sum(gain[i] for i in order[k:])
             short = model.with_k(k)
@@ -200,7 +218,9 @@ def _check_predictions(
     for row, found in zip(fractions(Q), predicted, strict=True):
         x = [times(v, Decimal(1)) - t for v, t in zip(row, tied, strict=True)]
         z = _product([x], root)[0]
-        score = [p - sum((z[i] - d[i]) ** 2 for i in D) for p, d in zip(logs, deviation, strict=True)]
+        score = [
+            p - sum((z[i] - d[i]) ** 2 for i in D) for p, d in zip(logs, deviation, strict=True)
+        ]
         best = max(range(problem.K), key=lambda c: (score[c], -c))
         report.count("predictions")
         # Twice the differences of the two centers, times the distance of x from their midpoint.

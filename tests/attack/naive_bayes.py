@@ -28,7 +28,11 @@ def attack(rng: np.random.Generator, report: Report) -> None:
     if kind != "drawn":
         X = rng.poisson(0.3 if kind == "rare" else 2, X.shape).astype(np.float64)
         X = np.minimum(X, 1) if kind == "bits" else X
-        X = 1.0 * (rng.integers(0, X.shape[1], len(X))[:, None] == np.arange(X.shape[1])) if kind == "one" else X
+        X = (
+            1.0 * (rng.integers(0, X.shape[1], len(X))[:, None] == np.arange(X.shape[1]))
+            if kind == "one"
+            else X
+        )
         X *= 10.0 ** rng.choice([0, 0, 0, 0, -30, 30, 5])
     problem.X = X
     alpha = float(rng.choice(ALPHAS))
@@ -62,7 +66,12 @@ def _compare(model: object, peer: object, problem: Problem, text: str, report: R
 
 
 def _check_rows(
-    model: object, scores: list[list[Decimal]], sizes: list[Decimal], problem: Problem, text: str, report: Report
+    model: object,
+    scores: list[list[Decimal]],
+    sizes: list[Decimal],
+    problem: Problem,
+    text: str,
+    report: Report,
 ) -> None:
     """Predictions of rows with these exact scores, which are sums of terms of these sizes."""
     found = model.predict(put(problem.X, problem.forms[0])).tolist()
@@ -97,7 +106,9 @@ def _bernoulli(problem: Problem, alpha: float, priors: dict, report: Report) -> 
         slack.append((4 * u * root + 4 * u * u * size, size / 10**12))
     loss = -Fraction(next(iter(truth.digits.values())))
     free = [[None] * m for _ in weight]
-    check_ranking(model, SimpleNamespace(gain=truth.gain, free=free, objective=loss), slack, text, report)
+    check_ranking(
+        model, SimpleNamespace(gain=truth.gain, free=free, objective=loss), slack, text, report
+    )
     _compare(model, BernoulliNB(alpha=max(alpha, 1e-10), **priors), problem, text, report)
     with localcontext() as context:
         context.prec = DIGITS
@@ -105,7 +116,13 @@ def _bernoulli(problem: Problem, alpha: float, priors: dict, report: Report) -> 
         model, K = model.with_k(k), problem.K
         D = model.support_.tolist()
         theta = [
-            [[log((total[c][i] + smooth) / (weight[c] + 2 * smooth)), log((weight[c] - total[c][i] + smooth) / (weight[c] + 2 * smooth))] for i in D]
+            [
+                [
+                    log((total[c][i] + smooth) / (weight[c] + 2 * smooth)),
+                    log((weight[c] - total[c][i] + smooth) / (weight[c] + 2 * smooth)),
+                ]
+                for i in D
+            ]
             for c in range(K)
         ]
         prior = _log_prior(problem, priors)
@@ -139,7 +156,11 @@ def _multinomial(problem: Problem, alpha: float, priors: dict, report: Report) -
             gap, name = Decimal(short.gap_), f"model.with_k({k})"
             # Gains are at most this; their rounding is relative, and that of the sums quadratic.
             gain, mass = max(best - plain, Decimal(0)), times(sum(g), Decimal(1))
-            close = gain * Decimal(1e-10) + (gain * mass).sqrt() * Decimal(1e-15) + mass * Decimal(1e-28)
+            close = (
+                gain * Decimal(1e-10)
+                + (gain * mass).sqrt() * Decimal(1e-15)
+                + mass * Decimal(1e-28)
+            )
             likelihood[k], psi[k] = best, own + gap
             if not gap >= 0:
                 report.fail("negative gap", text, name, f"# {gap}")
@@ -161,7 +182,13 @@ def _multinomial(problem: Problem, alpha: float, priors: dict, report: Report) -
 
 
 def _multinomial_rows(
-    model: SparseMultinomialNB, problem: Problem, f: list, g: list, priors: dict, text: str, report: Report
+    model: SparseMultinomialNB,
+    problem: Problem,
+    f: list,
+    g: list,
+    priors: dict,
+    text: str,
+    report: Report,
 ) -> None:
     D = model.support_.tolist()
     B = [sum(row[i] for i in D) for row in f]
@@ -169,13 +196,22 @@ def _multinomial_rows(
     prior = _log_prior(problem, priors)
     rows = fractions(problem.X)
     scores = [
-        [p + sum(times(x[i], t) for i, t in zip(D, row, strict=True)) for p, row in zip(prior, theta, strict=True)]
+        [
+            p + sum(times(x[i], t) for i, t in zip(D, row, strict=True))
+            for p, row in zip(prior, theta, strict=True)
+        ]
         for x in rows
     ]
     # The terms of the scores: for two classes the common part is left out.
-    own = theta if problem.K == 2 else [[log(g[i] / sum(g)) + t for i, t in zip(D, row, strict=True)] for row in theta]
+    own = (
+        theta
+        if problem.K == 2
+        else [[log(g[i] / sum(g)) + t for i, t in zip(D, row, strict=True)] for row in theta]
+    )
     sizes = [
-        1 + max(sum(times(x[i], 1 + abs(t)) for i, t in zip(D, row, strict=True)) for row in own) * (len(D) > 1 or problem.K > 2)
+        1
+        + max(sum(times(x[i], 1 + abs(t)) for i, t in zip(D, row, strict=True)) for row in own)
+        * (len(D) > 1 or problem.K > 2)
         for x in rows
     ]
     _check_rows(model, scores, sizes, problem, text, report)

@@ -111,7 +111,9 @@ def again(problem: Problem, model: Any, *more: str) -> str:
 def _integers(rng: np.random.Generator, n: int, m: int) -> np.ndarray:
     X = rng.integers(-3, 4, (n, m)).astype(np.float64)
     for i in range(m):
-        kind = rng.choice(["plain", "few", "offset", "tied", "constant"], p=[0.3, 0.2, 0.2, 0.2, 0.1])
+        kind = rng.choice(
+            ["plain", "few", "offset", "tied", "constant"], p=[0.3, 0.2, 0.2, 0.2, 0.1]
+        )
         if kind == "few":
             X[:, i] *= rng.random(n) < 0.3
         elif kind == "offset":
@@ -146,7 +148,10 @@ def _reals(rng: np.random.Generator, y: np.ndarray, m: int) -> np.ndarray:
 
 
 def _weights(rng: np.random.Generator, y: np.ndarray) -> np.ndarray | None:
-    n, kind = len(y), rng.choice(["none", "whole", "zeros", "real", "equal", "spread"], p=[0.4] + 5 * [0.12])
+    n, kind = (
+        len(y),
+        rng.choice(["none", "whole", "zeros", "real", "equal", "spread"], p=[0.4] + 5 * [0.12]),
+    )
     if kind == "none":
         return None
     if kind == "real":
@@ -198,4 +203,6 @@ def queries(rng: np.random.Generator, problem: Problem) -> np.ndarray:
     p, q = (means[rng.integers(len(means), size=6)] for _ in range(2))
     middle = (p + q) / 2
     beside = np.nextafter(middle, rng.choice([-np.inf, np.inf], middle.shape))
-    return np.concatenate([X, (a + b) / 2, middle, beside, np.round(middle) if problem.whole else p])
+    return np.concatenate(
+        [X, (a + b) / 2, middle, beside, np.round(middle) if problem.whole else p]
+    )

@@ -85,7 +85,16 @@ class Stream:
     def refused(self, rows: np.ndarray) -> None:
         """A batch that is wrong in one way."""
         what = self.rng.choice(
-            ["nan", "infinity", "narrow", "wide", "label", "negative weight", "nan weight", "long y"]
+            [
+                "nan",
+                "infinity",
+                "narrow",
+                "wide",
+                "label",
+                "negative weight",
+                "nan weight",
+                "long y",
+            ]
             + ["empty", "classes", "damaged", "huge", "complex", "strings"]
         )
         self.log.append(f"refused {what}")

@@ -239,12 +239,16 @@ def test_a_diagonal_outside_a_dia_matrix_holds_no_values(offset: int, kind: Any)
 @pytest.mark.parametrize("layout", ["csr", "csc"])
 def test_parts_of_other_dimensions_are_named(layout: str) -> None:
     X = getattr(scipy.sparse, f"{layout}_array")(PLAIN)
+    X._shape = (-1, 4)
+    with pytest.raises(ValueError, match=r"Found array with -1 sample\(s\)"):
+        L2CenterClassifier().fit(X, Y)
+    X = getattr(scipy.sparse, f"{layout}_array")(PLAIN)
     X.indices = np.asarray(3)
     with pytest.raises(ValueError, match=r"indices of the CS. matrix has shape \(\)"):
         L2CenterClassifier().fit(X, Y)
     X = getattr(scipy.sparse, f"{layout}_matrix")(PLAIN)
     X.data = X.data.astype(object)[None]
-    with pytest.raises(ValueError, match="the CS. matrix .* is damaged, and SciPy cannot"):
+    with pytest.raises(ValueError, match=r"the CS. matrix .* is damaged, and SciPy cannot"):
         L2CenterClassifier().fit(X, Y)
 
 

@@ -129,9 +129,16 @@ class SparseBlock(Compressed):
     def product(self, columns: Array, shift: Array, coef: Array, ctx: Context) -> Array:
         """``(X[:, columns] - shift) @ coef``: see `Block`.
 
-        One product over the stored values less one constant: implicit zeros cost nothing.
+        One product over the stored values less one constant: implicit zeros cost nothing. Where
+        coefficients of all m features exceed the budget, the columns are put in a matrix first.
         """
         n, m = self.shape
+        if 8 * m * coef.shape[1] > ctx.budget and 4 * columns.shape[0] <= m:
+            self.check_finite(False, ctx)  # in the other columns too
+            chosen = self.select(columns, ctx, by_row=self.by_row)
+            parts = (chosen.data, chosen.indices, chosen.indptr, chosen.shape)
+            block = SparseBlock(*parts, self.by_row, self.backend)
+            return block.product(self.backend.arange(columns.shape[0]), shift, coef, ctx)
         wide: Array = self.backend.zeros((m, coef.shape[1]))
         wide[columns, :] = coef
         out: Array = self.backend.zeros((n, coef.shape[1]))

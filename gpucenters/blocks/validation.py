@@ -39,9 +39,9 @@ def check_dense(X: Array) -> None:
 
 def _check_size(shape: tuple[int, int]) -> None:
     for size, what in zip(shape, ("sample", "feature"), strict=True):
-        if size == 0:
+        if size < 1:
             raise ValueError(
-                f"Found array with 0 {what}(s) (shape={tuple(shape)}) while a minimum of 1 is "
+                f"Found array with {size} {what}(s) (shape={tuple(shape)}) while a minimum of 1 is "
                 "required."
             )
 

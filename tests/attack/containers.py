@@ -25,7 +25,7 @@ from gpucenters import (
 from .report import Report
 
 PROBLEMS = 3000
-TYPES = "f2 f4 f8 g i1 i2 i4 i8 u1 u2 u4 u8 ? O >f4 >f8 >i2 >i4 >u8".split()
+TYPES = [*"efdgbhilBHIL?O", ">f4", ">f8", ">i2", ">i4", ">u8"]
 INDICES = ["i1", "u1", "i2", "u4", "i4", "i8", "u8", ">i4", ">i8"]
 MODELS = [
     L2CenterClassifier(2),
@@ -108,7 +108,7 @@ def attack(rng: np.random.Generator, report: Report) -> None:
         given = DENSE[name](X.astype(kind))
         name = f"dense {name} of {kind}"
     elif rng.random() < 0.4:
-        form, kind = str(rng.choice(FORMATS)), "f8" if kind in ("f2", "O", "g") else kind
+        form, kind = str(rng.choice(FORMATS)), "f8" if kind in ("e", "O", "g") else kind
         name = f"{form}_{rng.choice(['matrix', 'array'])}"
         native = X.astype(np.dtype(kind).newbyteorder("="))
         given, name = getattr(sp, name)(native), f"{name} of {kind}"

@@ -37,7 +37,7 @@ PARTS = {
 }
 PARTS |= dict.fromkeys(["csc", "bsr"], PARTS["csr"])
 NUMBERS = [-1, 0, 1, 2, 3, 7, 100, 10**6, 2**31 - 1, 2**31, -(2**31), 2**62, 2**63 - 1, -(2**63)]
-TYPES = "i1 u1 i2 i4 u4 i8 u8 >i4 >i8 f2 f4 f8 >f8 g c8 ? O S3 M8[s]".split()
+TYPES = [*"bBhiIlLefdgF?O", ">i4", ">i8", ">f8", "S3", "M8[s]"]
 ROWS = [[0, 0], [0.5], [None], (0,), [True], ["a"], [], list(range(50)), [[0]], [1, 0], [-1], None]
 MODELS = [
     L2CenterClassifier(2),
@@ -103,6 +103,7 @@ def _damage(rng: np.random.Generator, A: Any) -> str:
     elif A.format == "lil" and rng.random() < 0.8:
         at, row = rng.integers(n), ROWS[rng.integers(len(ROWS))]
         row = [NUMBERS[rng.integers(len(NUMBERS))]] if rng.random() < 0.4 else row
+        row = [1.5] if name == "data" and row == [0.5] else row  # as a boolean, 0.5 is either
         getattr(A, name)[at] = row
         if rng.random() < 0.5 and isinstance(row, list):  # so that lengths agree
             other = "data" if name == "rows" else "rows"

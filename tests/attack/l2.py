@@ -6,17 +6,18 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from exact import exact_l2, fractions, variance
+from exact import Exact, exact_l2, fractions, variance
 
 from gpucenters import L2CenterClassifier
 
 from .problems import EPS, Problem, again, draw, put, queries
 from .ranking import check_ranking
+from .report import Report
 
 PROBLEMS = 4000
 
 
-def attack(rng: np.random.Generator, report: object) -> None:
+def attack(rng: np.random.Generator, report: Report) -> None:
     problem = draw(rng)
     scale = [None, None, "std", "pooled"][rng.integers(4)]
     given = (rng.dirichlet(np.ones(problem.K)) * 0.9 + 0.1 / problem.K).tolist()
@@ -44,28 +45,20 @@ def attack(rng: np.random.Generator, report: object) -> None:
     _check_predictions(rng, problem, model, truth, text, report)
 
 
-def _slack(problem: Problem, truth: object) -> list[tuple[Fraction, Fraction]]:
+def _slack(problem: Problem, truth: Exact) -> list[tuple[Fraction, Fraction]]:
     """What rounded means may change of each gain and of each term of the loss."""
     K, n = problem.K, len(problem.y)
-    found = []
-    for i, size in enumerate(problem.size):
-        error, d = 8 * n * EPS * size, truth.divisor[i]
-        root = Fraction(math.sqrt(truth.gain[i] * d)) + error
-        gain = Fraction(0) if problem.whole else 2 * K * error * (root + error) / d
-        found.append((gain, (error * error + error * 0) * n / d))
-    spread = Fraction(math.sqrt(truth.objective)) if truth.objective < 10**300 else None
-    return (
-        found
-        if spread is None
-        else [
-            (g, l + 8 * n * EPS * size * spread / Fraction(math.sqrt(d)))
-            for (g, l), size, d in zip(found, problem.size, truth.divisor, strict=True)
-        ]
-    )
+    spread, found = Fraction(math.sqrt(truth.objective)), []
+    for size, gain, d in zip(problem.size, truth.gain, truth.divisor, strict=True):
+        error = 8 * n * EPS * size
+        root = Fraction(math.sqrt(gain * d)) + error
+        change = Fraction(0) if problem.whole else 2 * K * error * (root + error) / d
+        found.append((change, error * error * n / d + error * spread / Fraction(math.sqrt(d))))
+    return found
 
 
 def _check_scale(
-    problem: Problem, model: L2CenterClassifier, found: list, text: str, report: object
+    problem: Problem, model: L2CenterClassifier, found: list, text: str, report: Report
 ) -> None:
     """The exact variance, but where it is of the size of rounding."""
     scale = model.scale
@@ -95,9 +88,9 @@ def _check_predictions(
     rng: np.random.Generator,
     problem: Problem,
     model: L2CenterClassifier,
-    truth: object,
+    truth: Exact,
     text: str,
-    report: object,
+    report: Report,
 ) -> None:
     k = int(rng.integers(1, problem.X.shape[1] + 1))
     model = model.with_k(k)
@@ -145,7 +138,7 @@ def _check_predictions(
             report.count(f"{kind} within rounding")
 
 
-def _representable(problem: Problem, truth: object, x: list, D: list) -> bool:
+def _representable(problem: Problem, truth: Exact, x: list, D: list) -> bool:
     """Whether float64 holds all means, and the sums of the difference of any two scores."""
     units = {row[i].denominator for row in [*truth.free, x] for i in D}
     if any(u & (u - 1) for u in units):

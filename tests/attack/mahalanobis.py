@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 from exact import fractions
@@ -167,7 +168,7 @@ def attack(rng: np.random.Generator, report: Report) -> None:
         if not np.allclose(scores, gain, rtol=0, atol=slack):
             report.fail("gains", text, f"# {scores.tolist()}, exactly {gain}")
         order = model.ranking_.tolist()
-        for a, b in zip(order, order[1:], strict=False):
+        for a, b in pairwise(order):
             if gain[b] > gain[a] + 2 * slack:
                 report.fail("ranking", text, f"# gains {gain}")
         inverse = _product(root, root)

@@ -24,15 +24,13 @@ ALPHAS = [1.0, 1.0, 0.1, 0.5, 10.0, 1e-5, 1e-10, 0.0, 1e6]
 def attack(rng: np.random.Generator, report: Report) -> None:
     problem = draw(rng, most=7)
     X = np.abs(problem.X.astype(np.float64))
+    m = X.shape[1]
     kind = rng.choice(["drawn", "counts", "rare", "bits", "one"])
     if kind != "drawn":
         X = rng.poisson(0.3 if kind == "rare" else 2, X.shape).astype(np.float64)
         X = np.minimum(X, 1) if kind == "bits" else X
-        X = (
-            1.0 * (rng.integers(0, X.shape[1], len(X))[:, None] == np.arange(X.shape[1]))
-            if kind == "one"
-            else X
-        )
+        if kind == "one":  # one feature a row
+            X = np.eye(m)[rng.integers(0, m, len(X))]
         X *= 10.0 ** rng.choice([0, 0, 0, 0, -30, 30, 5])
     problem.X = X
     alpha = float(rng.choice(ALPHAS))
@@ -79,7 +77,7 @@ def _check_rows(
         best = max(range(problem.K), key=lambda c: (score[c], -c))
         report.count("predictions")
         gap = score[best] - score[found[row]]
-        if found[row] == best or gap <= size * Decimal(1e-13):
+        if found[row] == best or gap <= size * Decimal("1e-13"):
             continue
         line = f"# row {row}: {found[row]}, exactly {best}; gap {float(gap)} of {float(size)}"
         report.fail(f"{type(model).__name__}: prediction", text, f"model.with_k({model.k!r})", line)
@@ -157,9 +155,9 @@ def _multinomial(problem: Problem, alpha: float, priors: dict, report: Report) -
             # Gains are at most this; their rounding is relative, and that of the sums quadratic.
             gain, mass = max(best - plain, Decimal(0)), times(sum(g), Decimal(1))
             close = (
-                gain * Decimal(1e-10)
-                + (gain * mass).sqrt() * Decimal(1e-15)
-                + mass * Decimal(1e-28)
+                gain * Decimal("1e-10")
+                + (gain * mass).sqrt() * Decimal("1e-15")
+                + mass * Decimal("1e-28")
             )
             likelihood[k], psi[k] = best, own + gap
             if not gap >= 0:
@@ -169,7 +167,7 @@ def _multinomial(problem: Problem, alpha: float, priors: dict, report: Report) -
             if best - own > close:
                 report.count("supports that are not the best, by a positive gap")
             bounds = Decimal(float(short.lower_bound_)), Decimal(float(short.upper_bound_))
-            rounding = abs(own) * Decimal(1e-12) + close + mass * Decimal(1e-14)
+            rounding = abs(own) * Decimal("1e-12") + close + mass * Decimal("1e-14")
             if abs(bounds[0] - own) > rounding or abs(bounds[1] - own - gap) > rounding:
                 report.fail("bounds", text, name, f"# {bounds}, exactly {own}, {own + gap}")
             if abs(Decimal(float(short.objective_)) + own) > rounding:

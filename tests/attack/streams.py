@@ -33,6 +33,10 @@ MODELS = [
 KINDS = [np.asarray, sp.csr_array, sp.csc_array, np.asfortranarray, sp.coo_matrix]
 
 
+WRONG = ["nan", "infinity", "narrow", "wide", "label", "negative weight", "nan weight", "long y"]
+WRONG += ["empty", "classes", "damaged", "huge", "complex", "strings"]
+
+
 class Stream:
     """Rows, labels and weights in batches, the model that gets them, and what was done to it."""
 
@@ -84,19 +88,7 @@ class Stream:
 
     def refused(self, rows: np.ndarray) -> None:
         """A batch that is wrong in one way."""
-        what = self.rng.choice(
-            [
-                "nan",
-                "infinity",
-                "narrow",
-                "wide",
-                "label",
-                "negative weight",
-                "nan weight",
-                "long y",
-            ]
-            + ["empty", "classes", "damaged", "huge", "complex", "strings"]
-        )
+        what = str(self.rng.choice(WRONG))
         self.log.append(f"refused {what}")
         X, (_, y, s), classes = self.X[rows].copy(), self.batch(rows), self.classes
         s = np.ones(len(y)) if s is None else s.copy()
@@ -107,7 +99,7 @@ class Stream:
         elif what == "label":
             y = np.append(y[:-1], ["other"]) if y.dtype.kind == "U" else np.append(y[:-1], [77])
         elif what in ("negative weight", "nan weight"):
-            s[-1] = -1 if what[0] == "n" and what[1] == "e" else np.nan
+            s[-1] = -1 if what == "negative weight" else np.nan
         elif what == "long y":
             y = np.append(y, y[:1])
         elif what == "empty":
@@ -143,7 +135,7 @@ class Stream:
         )
         met = self.y[self.seen[self.positive(self.seen)]]
         ready = len(set(met)) == len(self.classes) and len(met) >= 3 * len(self.classes)
-        if not hasattr(self.model, "_fitted") or not ready and what in ("with_k", "ask", "refit"):
+        if not hasattr(self.model, "_fitted") or (not ready and what in ("with_k", "ask", "refit")):
             return
         self.log.append(str(what))
         before, old = self.state(self.model), self.model

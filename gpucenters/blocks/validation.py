@@ -63,8 +63,7 @@ def checked_sparse(X: SparseMatrix) -> SparseMatrix:
     _check_size(X.shape)
     _check_parts(X)
     if X.dtype.kind == "O":
-        with _conversion(X):
-            X = X.astype(np.float64)
+        X = _of_floats(X)
     if X.format == "dia" and is_host_sparse(X):
         X = _within(X)
     _check_kind(X.dtype)
@@ -145,6 +144,17 @@ def _check_parts(X: SparseMatrix) -> None:
         raise ValueError(
             f"the {form.upper()} matrix of shape {X.shape} is damaged: {what} fit its shape."
         )
+
+
+def _of_floats(X: SparseMatrix) -> SparseMatrix:
+    """A matrix of numbers that are Python objects as one of float64."""
+    with _conversion(X):
+        if X.format in ("lil", "dok"):
+            return X.astype(np.float64)
+        # The others sum duplicates in their own astype, by indices that were not checked yet.
+        X = copy.copy(X)
+        X.data = X.data.astype(np.float64)
+        return X
 
 
 def _within(X: SparseMatrix) -> SparseMatrix:

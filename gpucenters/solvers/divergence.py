@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import reduce
+from operator import add
+
 from ..arrays.functions import array_namespace
 from ..arrays.typing import Array
 
@@ -47,10 +51,7 @@ def divergence(f: Array, p: list[float]) -> Array:
     return h
 
 
-def kl_divergence(p: Array, q: list[float]) -> Array:
-    """Relative entropy of each row of p (j, K), which sums to 1, to the shares q: shape (j,)."""
-    xp = array_namespace(p)
-    total = xp.zeros_like(p[:, 0])
-    for c, share in enumerate(q):
-        total = total + share * phi(p[:, c] / share - 1)
-    return total
+def kl_divergence(p: Iterable[Array], q: list[float]) -> Array:
+    """Relative entropy of shares p, an array for each class, to the shares q, elementwise."""
+    terms = (share * phi(part / share - 1) for share, part in zip(q, p, strict=True))
+    return reduce(add, terms)

@@ -10,7 +10,9 @@ so that a change is told by what goes in and out, without sums over all of D.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from ..arrays.functions import array_namespace, index_mask, to_float, to_floats, top_k
 from ..arrays.typing import Array
@@ -114,7 +116,8 @@ def _between(f: Array, one: SupportValue, other: Array) -> SupportValue:
     f_leave, f_enter = xp.take(f, leave, axis=1), xp.take(f, enter, axis=1)
     both = xp.take(f, xp.nonzero(member & wanted)[0], axis=1)
     rest = xp.sum(both, axis=1)[:, None] + _sums_after(f_leave)
-    change = steps - _drop(rest + xp.cumulative_sum(f_enter, axis=1), one.p)
+    mass = rest + xp.cumulative_sum(f_enter, axis=1)
+    change = steps - _drop(lambda c: mass[c, :], one.p)
     count = int(xp.argmax(ranking_key(change - xp.min(change)))) + 1
     kept = xp.nonzero(member & ~index_mask(leave[:count], f.shape[1]))[0]
     return support_value(f, xp.sort(xp.concat([kept, enter[:count]])))
@@ -135,17 +138,20 @@ def _sums_before(f: Array) -> Array:
     return xp.concat([xp.zeros_like(f[:, :1]), xp.cumulative_sum(f[:, :-1], axis=1)], axis=1)
 
 
-def _drop(mass: Array, p: list[float]) -> Array:
-    """What the values of supports of ``mass`` (K, j) fall short of their sums at ``p``."""
-    xp = array_namespace(mass)
-    mass = xp.permute_dims(mass, (1, 0))
-    total = xp.sum(mass, axis=1)
-    return total * kl_divergence(mass / total[:, None], p)
+def _drop(mass: Callable[[int], Array], p: list[float]) -> Array:
+    """What the values of supports fall short of their sums at ``p``.
+
+    ``mass(c)`` is their mass in class c. The arrays of all classes are never held together.
+    """
+    total = mass(0)
+    for c in range(1, len(p)):
+        total = total + mass(c)
+    return total * kl_divergence((mass(c) / total for c in range(len(p))), p)
 
 
 def _swapped(f: Array, at: SupportValue, h: Array) -> SupportValue:
     """The support after swaps of one feature inside the edge for one outside, while they help."""
-    xp, k = array_namespace(f), f.shape[0]
+    xp = array_namespace(f)
     member = index_mask(at.support, f.shape[1])
     inside, outside = xp.nonzero(member)[0], xp.nonzero(~member)[0]
     key = ranking_key(h)
@@ -163,16 +169,22 @@ def _swapped(f: Array, at: SupportValue, h: Array) -> SupportValue:
         leave, enter = xp.flip(xp.nonzero(chosen)[0]), xp.nonzero(~chosen)[0]
         f_leave, f_enter = xp.take(f_edge, leave, axis=1), xp.take(f_edge, enter, axis=1)
         left = fixed + _sums_before(f_leave) + _sums_after(f_leave)
-        masses = xp.reshape(left[:, :, None] + f_enter[:, None, :], (k, -1))
         steps = xp.take(h, enter)[None, :] - xp.take(h, leave)[:, None]
-        change = xp.reshape(steps, (-1,)) - _drop(masses, p)
+        drop = _drop(partial(_mass_of_swaps, left, f_enter), p)
+        change = xp.reshape(steps - drop, (-1,))
         best = int(xp.argmax(ranking_key(change - xp.min(change))))
         if to_float(change[best]) <= _SAME_VALUE * at.value:
             break
         width = int(enter.shape[0])
-        chosen[int(leave[best // width])], chosen[int(enter[best % width])] = False, True
-        mass = masses[:, best]
+        out, into = best // width, best % width
+        chosen[int(leave[out])], chosen[int(enter[into])] = False, True
+        mass = left[:, out] + f_enter[:, into]
     return support_value(f, xp.sort(xp.concat([rest, xp.take(edge, xp.nonzero(chosen)[0])])))
+
+
+def _mass_of_swaps(left: Array, entering: Array, c: int) -> Array:
+    """The mass in class c after each pair of a feature that leaves and one that enters."""
+    return left[c, :][:, None] + entering[c, :][None, :]
 
 
 def _shares(mass: Array) -> list[float]:

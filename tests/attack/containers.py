@@ -82,6 +82,7 @@ def _compressed(rng: np.random.Generator, X: np.ndarray) -> tuple[Any, str]:
         if rng.random() < 0.7
         else getattr(sp, f"{layout}_array")(X)
     )
+    index = "i4" if A.nnz > np.iinfo(index).max else index
     parts = [A.data.astype(kind), A.indices.astype(index), A.indptr.astype(index)]
     if form == 1:
         parts = [np.repeat(p, 2)[::2] for p in parts]

@@ -131,9 +131,7 @@ def attack(rng: np.random.Generator, report: Report) -> None:
         problem.fitted(model)
         model.objective_  # noqa: B018
     except ValueError as error:
-        S = np.cov((problem.X - np.array(mean, float)[problem.y]).T.reshape(m, -1), ddof=0).reshape(
-            m, m
-        )
+        S = np.array([[float(v) for v in row] for row in R])
         values = np.linalg.eigvalsh(S)
         few = sum(weight) - problem.K <= 0
         near = values[0] <= 1e4 * m * EPS * values[-1] or digits > 1e6

@@ -174,7 +174,8 @@ def _multinomial(problem: Problem, alpha: float, priors: dict, report: Report) -
                 report.fail("objective", text, name, f"# {short.objective_}, exactly {-own}")
             # The sharper form of Theorem 3.
             if k > K - 1 and psi[k - K + 1] > best + close:
-                report.fail("upper bound above that of Theorem 3", text, name)
+                line = f"# {psi[k - K + 1] - plain} above {gain}"
+                report.fail("upper bound above that of Theorem 3", text, name, line)
             if k == (m + 1) // 2:
                 _multinomial_rows(short, problem, f, g, priors, text, report)
 

@@ -20,7 +20,7 @@ from gpucenters import (
 
 from .report import Report
 
-PROBLEMS, CHUNK, LIMIT = 24, 1, 300  # each in a process of its own
+PROBLEMS, CHUNK, LIMIT = 10, 1, 300  # each in a process of its own
 MODELS = [
     L2CenterClassifier(100),
     SparseBernoulliNB(100),
@@ -64,7 +64,7 @@ def attack(rng: np.random.Generator, report: Report) -> None:
 
 
 def _peak(model: Any, X: Any, y: Any, sums: int, text: str, report: Report) -> None:
-    """At most the class sums, the budget and 100 MB; l1 keeps no sums but the columns it sorts."""
+    """At most the class sums, some vectors, the budget and 100 MB."""
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
     before = _status("VmRSS")
     quietly(model.fit, X, y)
@@ -72,7 +72,8 @@ def _peak(model: Any, X: Any, y: Any, sums: int, text: str, report: Report) -> N
     peak = _status("VmHWM") - before
     report.count("peaks")
     report.count(f"MB above the sums, {type(model).__name__}", max(0, (peak - sums) // 10**6))
-    if peak > sums + BUDGET + SLACK:
+    vectors = 10 * 8 * X.shape[1]  # gains, their keys, the order and the like
+    if peak > sums + vectors + BUDGET + SLACK:
         report.fail("peak", text, f"# peak {peak / 1e6:.0f} MB, sums {sums / 1e6:.0f} MB")
 
 

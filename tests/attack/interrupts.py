@@ -22,7 +22,7 @@ from gpucenters import L2CenterClassifier
 
 from .report import Report
 
-PROBLEMS, CHUNK = 5_000, 500
+PROBLEMS, CHUNK = 2_000, 200
 CALLS = 10  # interrupted calls of one problem
 KINDS = [np.asarray, np.asfortranarray, sp.csr_array, sp.csc_array]
 MODELS = [*FITS, L2CenterClassifier(k=1, scale="pooled", priors="empirical")]

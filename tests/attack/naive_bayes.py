@@ -17,7 +17,7 @@ from .problems import EPS, Problem, again, draw, put
 from .ranking import check_ranking
 from .report import Report
 
-PROBLEMS = 1500
+PROBLEMS = 800
 ALPHAS = [1.0, 1.0, 0.1, 0.5, 10.0, 1e-5, 1e-10, 0.0, 1e6]
 
 

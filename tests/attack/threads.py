@@ -27,7 +27,7 @@ from gpucenters import (
 
 from .report import Report
 
-PROBLEMS, CHUNK, LIMIT = 60, 1, 120  # a fresh process each: its first fit makes the pools
+PROBLEMS, CHUNK, LIMIT = 30, 1, 700  # a fresh process each: its first fit makes the pools
 MODELS = [
     L2CenterClassifier(20),
     L2CenterClassifier(20, scale="std"),

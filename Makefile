@@ -2,7 +2,7 @@
 #   make demo    fit, select and predict on real and on large synthetic data
 #   make test    the test suite
 # With a GPU: make test-gpu. For developers, see CONTRIBUTING.md: make check, test-full, coverage,
-# lowest, prerelease, cupy, torch, wheel, same-bits.
+# attack, lowest, prerelease, cupy, torch, wheel, same-bits.
 
 PYTHON ?= python3
 VENV := .venv
@@ -12,7 +12,8 @@ PIP := -m pip --disable-pip-version-check
 # The extra that matches the CUDA of the driver: cuda13 or cuda12.
 CUDA ?= cuda13
 
-.PHONY: demo test test-full test-gpu coverage check lowest prerelease cupy torch torch-for-cpu wheel same-bits clean
+.PHONY: demo test test-full test-gpu coverage attack check lowest prerelease cupy torch torch-for-cpu \
+	wheel same-bits clean
 
 # One venv for all; a stamp per set of extras, made anew when the dependencies change.
 $(BIN)/python:
@@ -38,6 +39,11 @@ test-gpu: $(VENV)/.installed-test,$(CUDA)
 
 coverage: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -q -n auto --cov --cov-report=term
+
+# Programs that try to break the library: make attack ATTACK='l2 --seed 7 --problems 20000'
+ATTACK ?=
+attack: $(VENV)/.installed-test
+	$(BIN)/python -m tests.attack $(ATTACK)
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

@@ -24,8 +24,8 @@ import scipy.sparse
 HERE = Path(__file__).parent
 DATA = Path(os.environ.get("GPUCENTERS_DATA", HERE.parent.parent / "shared" / "data"))
 
-# The stand-in is a package that is put on the path, not tests to collect.
-collect_ignore_glob = ["fake_cupy/cupy/*", "fake_cupy/cupyx/*", "first_fit.py"]
+# The stand-in is a package that is put on the path, and attacks have a target: no tests to collect.
+collect_ignore_glob = ["fake_cupy/cupy/*", "fake_cupy/cupyx/*", "first_fit.py", "attack/*"]
 
 
 def _load_cupy() -> Any:

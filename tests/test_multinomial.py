@@ -131,6 +131,16 @@ def test_scores_are_the_log_likelihood_on_the_support(backend: Any) -> None:
             assert order.tolist() == list(range(4))
 
 
+def test_one_feature_has_the_same_share_in_all_classes(backend: Any) -> None:
+    """Shares sum to 1 with the others tied, so that a single feature decides nothing."""
+    for y in (Y, Y % 2):
+        for X in backend.containers(COUNTS * 1000):
+            model = SparseMultinomialNB(k=1, fit_prior=False).fit(X, y)
+            centers = _host(model.centers_, backend)
+            assert np.ptp(centers) == 0
+            assert not _host(model.predict(X), backend).any()
+
+
 def _class_sums(y: np.ndarray) -> np.ndarray:
     return np.stack([COUNTS[y == c].sum(axis=0) for c in range(y.max() + 1)]).astype(float)
 

@@ -7,13 +7,13 @@ label; elsewhere the sums are a product with an indicator matrix, dense for few 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from . import sparsetools
 from .backend import Backend
+from .cached import cached_property
 from .namespace import is_numpy, is_numpy_or_cupy, sparse_module, to_numpy
 from .typing import Array
 

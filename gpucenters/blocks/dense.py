@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from ..arrays.backend import Backend, backend_of
+from ..arrays.cached import cached_property
 from ..arrays.class_lists import ClassLists
 from ..arrays.context import Context
 from ..arrays.grid import dense_grid, full_width_ranges, ranges

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numbers
 import operator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..arrays.backend import Backend
+from ..arrays.cached import cached_property
 from ..arrays.inputs import check_input
 from ..arrays.namespace import to_numpy
 from ..arrays.row_labels import RowLabels

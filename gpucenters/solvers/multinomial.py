@@ -174,14 +174,17 @@ class MultinomialCenters(Centers):
         xp, f = self.backend.xp, self._smoothed(columns)
         mass = xp.sum(f, axis=1)
         total_mass = sum(self.mass)
-        free = f * (xp.sum(mass) / mass)[:, None] / total_mass
-        return free, xp.sum(f, axis=0) / total_mass
+        return self._free(f, mass), xp.sum(f, axis=0) / total_mass
+
+    def _free(self, f: Array, mass: Array) -> Array:
+        # The shares first: where they are equal, as those of one feature, so are the results.
+        return f / mass[:, None] * (self.backend.xp.sum(mass) / sum(self.mass))
 
     def log_theta(self, support: Array) -> Array:
         """Log shares of all features, free on the support and tied elsewhere: (K, m)."""
         xp, f = self.backend.xp, self.total + self.alpha
         mass = xp.sum(self._smoothed(support), axis=1)
-        free = xp.log(f * (xp.sum(mass) / mass)[:, None] / sum(self.mass))
+        free = xp.log(self._free(f, mass))
         tied = xp.log(xp.sum(f, axis=0) / sum(self.mass))
         return xp.where(index_mask(support, f.shape[1]), free, tied)
 

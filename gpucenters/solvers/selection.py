@@ -7,10 +7,10 @@ import math
 import numbers
 import warnings
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Self
 
 from ..arrays.backend import Backend
+from ..arrays.cached import cached_property
 from ..arrays.context import Context
 from ..arrays.functions import array_namespace, backend_of, top_k
 from ..arrays.inputs import check_input

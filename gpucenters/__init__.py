@@ -16,6 +16,7 @@ from .estimators import (
     odds_ratio,
     thresholded_multinomial,
 )
+from .files import load
 
 try:
     __version__ = version("gpucenters")
@@ -31,6 +32,7 @@ __all__ = [
     "SparseMultinomialNB",
     "__version__",
     "devices",
+    "load",
     "odds_ratio",
     "thresholded_multinomial",
 ]

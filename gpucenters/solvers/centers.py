@@ -28,6 +28,10 @@ class Centers:
 
     #: The arrays, which move to another backend.
     ARRAYS: ClassVar[tuple[str, ...]] = ()
+    #: Those of them whose last axis does not number the features that are selected.
+    WHOLE: ClassVar[tuple[str, ...]] = ()
+    #: Whether the features for each k are among those for every larger k.
+    nested: ClassVar[bool] = True
 
     backend: Backend
     class_weight: tuple[float, ...]
@@ -65,6 +69,17 @@ class Centers:
     def pair_forms(self, support: Array) -> Callable[[int, int], PairForm]:
         """The comparison of two classes in twice the precision, for squared distances."""
         raise NotImplementedError
+
+    def restricted(self, columns: Array, ctx: Context | None = None) -> Self:
+        """These centers with some features alone, numbered anew; the others are tied for good."""
+        arrays = {name: getattr(self, name) for name in self.ARRAYS if name not in self.WHOLE}
+        found = {n: a for n, a in arrays.items() if a is not None}
+        xp = self.backend.xp
+        return replace(self, **{n: xp.take(a, columns, axis=a.ndim - 1) for n, a in found.items()})
+
+    def located(self, support: Array) -> tuple[Centers, Array]:
+        """The centers that hold the features of a support, and their positions there."""
+        return self, support
 
     def to(self, backend: Backend) -> Self:
         """These centers on another backend."""
@@ -122,6 +137,9 @@ class SparseCenters(Centers):
 
     def feature_scores(self, selection: Selection, ctx: Context | None = None) -> Array:
         return self.gain
+
+    def restricted(self, columns: Array, ctx: Context | None = None) -> Self:
+        return replace(super().restricted(columns, ctx), loss=self.objective(columns, ctx))
 
     def scale_at(self, columns: Array) -> Array | None:
         """The scale of some columns, (d,), or None."""

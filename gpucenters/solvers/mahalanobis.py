@@ -42,6 +42,7 @@ class MahalanobisCenters(SparseCenters):
     """
 
     ARRAYS: ClassVar[tuple[str, ...]] = ("gain", "root", "tied_center", "deviation", "total")
+    WHOLE: ClassVar[tuple[str, ...]] = ("tied_center", "total")
 
     root: Array
     tied_center: Array

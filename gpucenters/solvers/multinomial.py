@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 from ..arrays.context import Context
 from ..arrays.functions import index_mask, to_float, to_floats
@@ -60,14 +60,22 @@ class MultinomialCenters(Centers):
         Smoothing: added to each sum.
     mass : tuple of K floats
         B_c: the smoothed sums of each class over all features.
+    tied_likelihood : float, optional
+        C: the log-likelihood with all features tied, where ``total`` lacks some of them.
     """
 
     ARRAYS: ClassVar[tuple[str, ...]] = ("total",)
+    nested: ClassVar[bool] = False
     scale: ClassVar[None] = None
 
     total: Array
     alpha: float
     mass: tuple[float, ...]
+    tied_likelihood: float | None = None
+
+    def restricted(self, columns: Array, ctx: Context | None = None) -> Self:
+        tied = self._tied_likelihood(ctx or Context.of(self.backend))
+        return replace(super().restricted(columns, ctx), tied_likelihood=tied)
 
     def _smoothed(self, columns: Array) -> Array:
         return self.backend.xp.take(self.total, columns, axis=1) + self.alpha
@@ -142,6 +150,8 @@ class MultinomialCenters(Centers):
 
     def _tied_likelihood(self, ctx: Context) -> float:
         """C: the log-likelihood with all features tied, ``sum_i g_i log(g_i / S)``."""
+        if self.tied_likelihood is not None:
+            return self.tied_likelihood
         xp, total_mass = self.backend.xp, sum(self.mass)
 
         def part_of_sum(part: slice) -> Array:

@@ -6,13 +6,13 @@ import inspect
 import math
 import numbers
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from ..arrays.backend import Backend
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, backend_of, top_k
+from ..arrays.functions import array_namespace, backend_of, to_host, top_k
 from ..arrays.typing import Array
 
 _SPLITTER = 2.0**13 + 1  # leaves 40 of 53 significant bits
@@ -32,8 +32,16 @@ class Selection:
         Their gains.
     """
 
+    #: The arrays, which move to another backend.
+    ARRAYS: ClassVar[tuple[str, ...]] = ("support", "gain")
+
     support: Array
     gain: Array
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Host arrays. What holds a selection moves it to its device."""
+        state = {f.name: getattr(self, f.name) for f in fields(self)}
+        return state | {name: to_host(state[name]) for name in self.ARRAYS}
 
     @cached_property
     def ranking(self) -> Array:

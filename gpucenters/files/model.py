@@ -22,6 +22,7 @@ from ..estimators._base import CenterClassifier
 from ..estimators._fitted import Fitted
 from ..estimators._statistics import StatisticsClassifier
 from ..solvers.support import SupportCenters, keep_support, needs_full
+from .checks import check_fitted
 from .container import read, write
 from .state import Packer, Unpacker
 
@@ -145,6 +146,7 @@ def _unpacked(
         )
     model = MODELS[section["class"]](**params)
     model._commit(attributes, attributes.pop("classes_"), Fitted(backend=backend, **fitted))
+    check_fitted(model)
     return model
 
 

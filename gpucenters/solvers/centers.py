@@ -26,10 +26,9 @@ class Centers:
         W_c.
     """
 
-    #: The arrays, which move to another backend.
-    ARRAYS: ClassVar[tuple[str, ...]] = ()
-    #: Those of them whose last axis does not number the features that are selected.
-    WHOLE: ClassVar[tuple[str, ...]] = ()
+    #: The arrays, which move to another backend, and their axes: over the classes, the features of
+    #: X, or the candidates among which a support is chosen (features of X, or transformed ones).
+    ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {}
     #: Whether the features for each k are among those for every larger k.
     nested: ClassVar[bool] = True
 
@@ -72,10 +71,12 @@ class Centers:
 
     def restricted(self, columns: Array, ctx: Context | None = None) -> Self:
         """These centers with some features alone, numbered anew; the others are tied for good."""
-        arrays = {name: getattr(self, name) for name in self.ARRAYS if name not in self.WHOLE}
-        found = {n: a for n, a in arrays.items() if a is not None}
-        xp = self.backend.xp
-        return replace(self, **{n: xp.take(a, columns, axis=a.ndim - 1) for n, a in found.items()})
+        xp, changes = self.backend.xp, {}
+        for name, axes in self.ARRAYS.items():
+            value = getattr(self, name)
+            if axes[-1] == "candidate" and value is not None:
+                changes[name] = xp.take(value, columns, axis=len(axes) - 1)
+        return replace(self, **changes)
 
     def located(self, support: Array) -> tuple[Centers, Array]:
         """The centers that hold the features of a support, and their positions there."""
@@ -124,7 +125,7 @@ class SparseCenters(Centers):
         What the features are divided by.
     """
 
-    ARRAYS: ClassVar[tuple[str, ...]] = ("gain", "scale")
+    ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {"gain": ("candidate",), "scale": ("candidate",)}
 
     gain: Array
     loss: float

@@ -32,7 +32,11 @@ class L1Centers(SparseCenters):
     tied_ : array of shape (m,), float64
     """
 
-    ARRAYS: ClassVar[tuple[str, ...]] = ("gain", "scale", "free_", "tied_")
+    ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {
+        **SparseCenters.ARRAYS,
+        "free_": ("class", "candidate"),
+        "tied_": ("candidate",),
+    }
 
     free_: Array
     tied_: Array

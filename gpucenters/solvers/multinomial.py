@@ -64,7 +64,7 @@ class MultinomialCenters(Centers):
         C: the log-likelihood with all features tied, where ``total`` lacks some of them.
     """
 
-    ARRAYS: ClassVar[tuple[str, ...]] = ("total",)
+    ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {"total": ("class", "candidate")}
     nested: ClassVar[bool] = False
     scale: ClassVar[None] = None
 

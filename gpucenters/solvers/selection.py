@@ -32,8 +32,8 @@ class Selection:
         Their gains.
     """
 
-    #: The arrays, which move to another backend.
-    ARRAYS: ClassVar[tuple[str, ...]] = ("support", "gain")
+    #: The arrays, which move to another backend, and their axes.
+    ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {"support": ("chosen",), "gain": ("chosen",)}
 
     support: Array
     gain: Array

@@ -66,7 +66,7 @@ def write(target: Any, document: dict[str, Any], arrays: Sequence[Any]) -> None:
         raise ValueError(f"{path!r} is not a regular file: give a new name, or an open file.")
     beside = os.path.join(os.path.dirname(path), f".{secrets.token_hex(8)}.part")
     try:
-        with open(beside, "xb") as file:
+        with open(beside, "x+b") as file:
             _write(file, document, arrays)
             file.flush()
             os.fsync(file.fileno())

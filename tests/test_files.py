@@ -24,6 +24,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from stand_in import on_stand_in
 
+import gpucenters
 from gpucenters import (
     DeviceUnavailableError,
     L1CenterClassifier,
@@ -34,7 +35,9 @@ from gpucenters import (
     load,
 )
 from gpucenters.arrays.namespace import array_namespace, is_numpy, is_sparse, to_numpy
+from gpucenters.estimators._base import CenterClassifier
 from gpucenters.files import container
+from gpucenters.files.model import MODELS as MODELS_OF_FILES
 
 M = 9
 _rng = np.random.default_rng(3)
@@ -364,6 +367,12 @@ def test_columns_that_are_kept_centred_come_back() -> None:
     assert bits(there._fitted.statistics) == bits(model.partial_fit(far, Y)._fitted.statistics)
 
 
+def test_every_model_of_the_package_has_a_name_in_files() -> None:
+    public = [getattr(gpucenters, name) for name in gpucenters.__all__]
+    models = [x for x in public if isinstance(x, type) and issubclass(x, CenterClassifier)]
+    assert list(MODELS_OF_FILES.values()) == sorted(models, key=lambda model: model.__name__)
+
+
 def test_only_fitted_models_of_the_package_are_saved() -> None:
     class Other(L2CenterClassifier):
         pass
@@ -403,6 +412,18 @@ def test_a_model_of_a_device_loads_without_one(model: Any, full: bool, without_c
     for device in ("cuda", "cuda:0"):
         with pytest.raises(DeviceUnavailableError, match="CUDA cannot be used"):
             loaded(content, device)
+
+
+@on_stand_in
+def test_a_model_whose_device_is_missing_predicts_on_the_host(without_cuda: Any) -> None:
+    model = L2CenterClassifier(k=4, device="cuda").fit(X, Y)
+    content, expected = saved(model, full=True), model.predict_proba(X)
+    without_cuda()
+    there = loaded(content)
+    assert_equal(there.predict_proba(X), expected)
+    there.partial_fit(X, Y)
+    with pytest.raises(DeviceUnavailableError):
+        there.fit(X, Y)
 
 
 def test_a_model_loads_where_it_is_asked_for() -> None:
@@ -516,6 +537,7 @@ WRONG = {
     "deep": _file(b"[" * 10**6),
     "wide number": _file(b"1" * 10**5),
     "no model": _file({"arrays": 0}),
+    "unknown section": _file({"arrays": 0, "model": {}, "other": {}}),
     "unknown model": _file({"arrays": 0, "model": {"class": "os.system"}}),
     "nothing in it": _file({"arrays": 0, "model": {"class": "L2CenterClassifier"}}),
 }
@@ -566,6 +588,7 @@ def _changed(**changes: Any) -> bytes:
         {"params": {"unknown": 1}},
         {"device": "cuda:0; rm"},
         {"device": 5},
+        {"k": {"array": 0}, "params": {"dict": {}}},
     ],
     ids=str,
 )
@@ -584,6 +607,7 @@ def test_an_interrupt_leaves_the_file_as_it_was(
 ) -> None:
     path = tmp_path / "model"
     path.write_bytes(SMALL)
+    path.chmod(0o600)
 
     def interrupt(*args: Any, **options: Any) -> None:
         raise KeyboardInterrupt
@@ -593,6 +617,10 @@ def test_an_interrupt_leaves_the_file_as_it_was(
         L2CenterClassifier().fit(X, Y).save(path)
     assert path.read_bytes() == SMALL
     assert list(tmp_path.iterdir()) == [path]
+    monkeypatch.undo()
+    L2CenterClassifier().fit(X, Y).save(path)
+    assert load(path).k == "all"
+    assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_link_stays_a_link_and_only_regular_files_are_replaced(

@@ -64,7 +64,8 @@ class Fitted:
     def __getstate__(self) -> dict[str, Any]:
         """On the host, without a module, and without what is formed when it is asked for."""
         state = {f.name: getattr(self.settled(), f.name) for f in fields(self)}
-        return state | {"cache": {}, "backend": self.backend.state()}
+        selection = self.selection and self.selection.on_host()
+        return state | {"cache": {}, "selection": selection, "backend": self.backend.state()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """On the device that the pickle names, or on the host where CUDA cannot be used."""

@@ -70,6 +70,8 @@ def write(target: Any, document: dict[str, Any], arrays: Sequence[Any]) -> None:
             _write(file, document, arrays)
             file.flush()
             os.fsync(file.fileno())
+        if os.path.exists(path):
+            shutil.copymode(path, beside)
         os.replace(beside, path)
     except BaseException:
         if os.path.exists(beside):
@@ -113,9 +115,10 @@ def read(source: Any, make: Callable[[dict[str, Any], list[np.ndarray]], Any]) -
     """
     if hasattr(source, "read"):
         return _read(io.BytesIO(source.read()), "the file", make)
-    with open(source, "rb") as file:
+    path = os.fspath(source)
+    with open(path, "rb") as file:
         seekable = file if file.seekable() else io.BytesIO(file.read())
-        return _read(seekable, repr(os.fspath(source)), make)
+        return _read(seekable, repr(path), make)
 
 
 def _read(file: BinaryIO, name: str, make: Callable[..., Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -122,28 +123,31 @@ def load(path: Any, device: str | None = None) -> Any:
     >>> gpucenters.L2CenterClassifier(k=2).fit(X, y).save(file)
     >>> _ = file.seek(0)
     >>> gpucenters.load(file).support_
-    array([0, 2])
+    array([2, 3])
     """
     backend = None if device is None else resolve_backend(device, None)
-    model = read(path, lambda document, arrays: _unpacked(document["model"], arrays, backend))
+    model = read(path, partial(_unpacked, backend))
     if device is not None:
         model.device = device
     return model
 
 
 def _unpacked(
-    section: dict[str, Any], arrays: list[np.ndarray], backend: Backend | None
+    backend: Backend | None, document: dict[str, Any], arrays: list[np.ndarray]
 ) -> CenterClassifier:
-    """The model of a section of a file, on a backend or (None) where it was saved."""
+    """The model of a file, on a backend or (None) where it was saved."""
+    section = document.pop("model")
+    if document:
+        raise ValueError(f"this gpucenters does not know the sections {sorted(document)}.")
     if section["class"] not in MODELS:
         raise ValueError(f"this gpucenters does not know the model {section['class']!r}.")
     backend = backend or _saved_backend(section["device"])
     unpacker = Unpacker(arrays, backend)
     with backend.current():
-        params, attributes, fitted = (
-            {name: unpacker.unpack(value) for name, value in section[part].items()}
-            for part in ("params", "attributes", "fitted")
-        )
+        params = {n: unpacker.unpack(v) for n, v in section["params"].items()}
+        known = {n: v for n, v in section["attributes"].items() if n in _ATTRIBUTES}
+        attributes = {n: unpacker.unpack(v) for n, v in known.items()}
+        fitted = {n: unpacker.unpack(section["fitted"][n]) for n in _FITTED}
     model = MODELS[section["class"]](**params)
     model._commit(attributes, attributes.pop("classes_"), Fitted(backend=backend, **fitted))
     check_fitted(model)

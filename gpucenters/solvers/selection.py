@@ -6,7 +6,8 @@ import inspect
 import math
 import numbers
 import warnings
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -38,11 +39,6 @@ class Selection:
     support: Array
     gain: Array
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Host arrays. What holds a selection moves it to its device."""
-        state = {f.name: getattr(self, f.name) for f in fields(self)}
-        return state | {name: to_host(state[name]) for name in self.ARRAYS}
-
     @cached_property
     def ranking(self) -> Array:
         """The same features by descending key, ties to the lower index: int64, (k,)."""
@@ -51,7 +47,14 @@ class Selection:
 
     def to(self, backend: Backend) -> Self:
         """The same selection on another backend."""
-        return replace(self, support=backend.move(self.support), gain=backend.move(self.gain))
+        return self._with(backend.move)
+
+    def on_host(self) -> Self:
+        """The same selection on the host."""
+        return self._with(to_host)
+
+    def _with(self, move: Callable[[Array], Array]) -> Self:
+        return replace(self, support=move(self.support), gain=move(self.gain))
 
 
 def resolve_k(k: Any, n_features: int) -> int:

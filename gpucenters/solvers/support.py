@@ -88,6 +88,9 @@ class SupportCenters(Centers):
         selection, kept = self.selection.to(backend), self.kept.to(backend)
         return replace(self, backend=backend, selection=selection, kept=kept)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"selection": self.selection.on_host()}
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         with self.backend.current():

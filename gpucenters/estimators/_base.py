@@ -320,9 +320,9 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
 
         Notes
         -----
-        Parameters and attributes are kept, the output that `set_output` chose too; metadata
-        requests are not. ``device`` stays what it is. A model of a device is written as the same
-        numbers on the host.
+        The file keeps the parameters, ``device`` among them, and what `set_output` has chosen, but
+        no metadata requests. Arrays of a device are written as host arrays. A checksum finds files
+        that are truncated or altered; it is no signature.
         """
         from ..files import save
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import warnings
 
-from gpucenters import DeviceUnavailableError
+from gpucenters import DeviceUnavailableError, UninformativeFeaturesWarning
 
 from . import duality, fit, gpu, mahalanobis, scaling, stream
 from .shapes import SHAPES
@@ -41,7 +41,7 @@ def main() -> None:
         parser_.add_argument("--json", help="write the figures to this file")
     options = parser.parse_args()
     # (Rows of k = 1 on text, where no column may have a positive l1 gain.)
-    warnings.filterwarnings("ignore", message=".*have a positive gain")
+    warnings.simplefilter("ignore", UninformativeFeaturesWarning)
     benches = {
         "duality": duality,
         "fit": fit,

@@ -17,6 +17,7 @@ from .estimators import (
     thresholded_multinomial,
 )
 from .files import load
+from .solvers.selection import UninformativeFeaturesWarning
 
 try:
     __version__ = version("gpucenters")
@@ -30,6 +31,7 @@ __all__ = [
     "MahalanobisCenterClassifier",
     "SparseBernoulliNB",
     "SparseMultinomialNB",
+    "UninformativeFeaturesWarning",
     "__version__",
     "devices",
     "load",

@@ -271,7 +271,7 @@ def test_fewer_features_follow_from_the_support(model: Any, backend: Any) -> Non
     assert_same(there.to("cuda").to("cpu"), expected.to("cpu"), X)
 
 
-@pytest.mark.filterwarnings("ignore:k=.* have a positive gain")
+@pytest.mark.filterwarnings("ignore::gpucenters.UninformativeFeaturesWarning")
 @pytest.mark.parametrize("model", [m for m in MODELS if m.k == 4], ids=name_of)
 def test_what_needs_all_features_says_full(model: Any) -> None:
     fitted = clone(model).fit(X, Y)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.readers import Binarized, NotNegative
 from ..blocks.samples import Samples
-from ..solvers.bernoulli import BernoulliCenters, binarized, solve_bernoulli
+from ..solvers.bernoulli import BernoulliCenters, binarized, check_binarize, solve_bernoulli
 from ..solvers.multinomial import MultinomialCenters, MultinomialSelection, solve_multinomial
 from ..solvers.priors import class_log_prior
 from ..solvers.selection import Selection
@@ -233,15 +232,7 @@ class SparseBernoulliNB(_NaiveBayes):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.binarize is not None and (
-            isinstance(self.binarize, bool)
-            or not isinstance(self.binarize, numbers.Real)
-            or self.binarize != self.binarize  # NaN
-        ):
-            raise ValueError(
-                f"binarize={self.binarize!r} is not valid: use a number, or None for data of "
-                "zeros and ones."
-            )
+        check_binarize(self.binarize)
 
     def _reader(self) -> Binarized:
         return Binarized(type(self).__name__, self.binarize)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -236,13 +238,30 @@ def bernoulli_nb(
     array([[0.25, 0.75, 0.5 ],
            [0.75, 0.75, 0.5 ]])
     """
-    alpha = check_alpha(alpha)
+    alpha, binarize = check_alpha(alpha), check_binarize(binarize)
 
     def solve(block: Block, samples: Samples, ctx: Context) -> BernoulliCenters:
         block = binarized(block, binarize, "bernoulli_nb")
         return solve_bernoulli(class_sums(block, samples, ctx), ctx, alpha)
 
     return solve_from_data(solve, X, y, n_classes, sample_weight, device, memory_budget)
+
+
+def check_binarize(binarize: Any) -> float | None:
+    """``binarize`` if it is None or a number, as a float; a ValueError for anything else."""
+    if binarize is None:
+        return None
+    try:
+        number = isinstance(binarize, numbers.Real) and not isinstance(binarize, bool)
+        value = float(binarize) if number else math.nan
+    except OverflowError:
+        value = math.nan
+    if math.isnan(value):
+        raise ValueError(
+            f"binarize={binarize!r} is not valid: use a number that float64 can hold, or None for "
+            "data of zeros and ones."
+        )
+    return value
 
 
 def binarized(block: Block, threshold: float | None, caller: str) -> Block:

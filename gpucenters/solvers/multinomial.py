@@ -109,7 +109,7 @@ class MultinomialCenters(Centers):
         gain = divergence(self._smoothed(support), p)
         positive = int(xp.count_nonzero(gain > 0))
         if positive < count:
-            warn_of_no_gain(k, count, positive)
+            warn_of_no_gain(m, positive)
         # A feature alone has one share in each class: every support of one feature has the value 0.
         gap = max(bound - found.value, 0.0) if count > 1 else 0.0
         return MultinomialSelection(support, gain, tuple(p), found.value, gap)

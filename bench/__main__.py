@@ -8,7 +8,7 @@ import warnings
 from gpucenters import DeviceUnavailableError, UninformativeFeaturesWarning
 
 from . import duality, fit, gpu, mahalanobis, scaling, stream
-from .shapes import SHAPES
+from .shapes import FIT_SHAPES
 
 
 def main() -> None:
@@ -16,7 +16,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     commands = parser.add_subparsers(dest="bench", required=True)
     one = commands.add_parser("fit", help="time fits and predictions beside their peers")
-    one.add_argument("shapes", nargs="+", choices=[*SHAPES, "all"])
+    one.add_argument("shapes", nargs="+", choices=[*FIT_SHAPES, "all"])
     one.add_argument("--labels", choices=["int", "str", "object"], default="int")
     one.add_argument(
         "--skip", nargs="*", default=[], help="rows to leave out, by a part of their name"

@@ -16,6 +16,7 @@ from .estimators import (
     odds_ratio,
     thresholded_multinomial,
 )
+from .files import load
 from .solvers.selection import UninformativeFeaturesWarning
 
 try:
@@ -33,6 +34,7 @@ __all__ = [
     "UninformativeFeaturesWarning",
     "__version__",
     "devices",
+    "load",
     "odds_ratio",
     "thresholded_multinomial",
 ]

@@ -300,6 +300,39 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
         )
         return new
 
+    def save(self, path: Any, full: bool = False) -> None:
+        """Write the fitted model to one portable file, for `gpucenters.load`.
+
+        The file holds no code and no pickle, and no part of the data. It is written beside its
+        place and then renamed, so that an interrupt leaves no half-written file.
+
+        Parameters
+        ----------
+        path : str, path-like or binary file
+            Where to write; a file that is there is replaced.
+        full : bool, default=False
+            False writes what the selected features need: the loaded model predicts, transforms,
+            names its features, and does `with_k` for fewer of them (`SparseMultinomialNB`, whose
+            supports for different k are not nested, for its own k alone); all features where the
+            model selects all. True writes the scores of all features and the statistics as well,
+            so that the loaded model does all that this one does: `partial_fit` goes on from it.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For labels or parameters that a file cannot hold; for a stream that cannot be solved
+            yet, unless ``full``; with ``full`` for a model that was loaded from a file without.
+
+        Notes
+        -----
+        The file keeps the parameters, ``device`` among them, and what `set_output` has chosen, but
+        no metadata requests. Arrays of a device are written as host arrays. A checksum finds files
+        that are truncated or altered; it is no signature.
+        """
+        from ..files import save
+
+        save(self, path, full=full)
+
     # --- predicting ----------------------------------------------------------------------------
 
     def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:

@@ -14,6 +14,7 @@ from ..blocks.block import Block
 from ..blocks.samples import Samples, raise_without_weight
 from ..solvers.centers import Centers
 from ..solvers.selection import warn
+from ..solvers.support import needs_full
 from ..statistics.base import Recipe, Statistics
 from ._base import CenterClassifier
 from ._fitted import Fitted
@@ -68,6 +69,13 @@ class StatisticsClassifier(CenterClassifier):
         statistics = self._make_statistics(block, samples, ctx, mergeable=False)
         centers = self._solve_from(statistics, params, ctx)
         return Fitted(block.backend, centers, params, statistics)
+
+    def _needed_statistics(self, what: str) -> Statistics:
+        """The statistics; raises where the model came from a file that does not hold them."""
+        statistics = self._ready().statistics
+        if statistics is None:
+            raise needs_full(what)
+        return statistics
 
     # --- statistics ----------------------------------------------------------------------------
 
@@ -200,6 +208,7 @@ class StatisticsClassifier(CenterClassifier):
         known = self._known_classes(classes, first)
         self._check_classes((1.0,) * len(known))
         if not first:
+            self._needed_statistics("partial_fit")
             self._check_streaming(self._fitted.params)
         if first:
             checked, attributes = validated(self, X)

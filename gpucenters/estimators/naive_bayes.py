@@ -81,9 +81,8 @@ class _NaiveBayes(LinearDecision, FeatureSelector, StatisticsClassifier):
     def feature_count_(self) -> Array:
         """Sum of each class and feature, without smoothing; float64, (n_classes, n_features)."""
         # Shared, so that the next batch is added to a copy.
-        statistics = self._ready().share()
-        assert statistics is not None
-        return read_only(statistics.total)
+        self._ready().share()
+        return read_only(self._needed_statistics("feature_count_").total)
 
     @learned
     def class_log_prior_(self) -> Array:

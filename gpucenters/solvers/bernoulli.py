@@ -33,7 +33,10 @@ class BernoulliCenters(SparseCenters):
         Additive smoothing of the weights with and without the feature.
     """
 
-    ARRAYS: ClassVar[tuple[str, ...]] = ("gain", "total")
+    ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {
+        "gain": ("candidate",),
+        "total": ("class", "candidate"),
+    }
 
     total: Array
     alpha: float

@@ -34,7 +34,10 @@ class L2Centers(SparseCenters):
         Class sums.
     """
 
-    ARRAYS: ClassVar[tuple[str, ...]] = ("gain", "scale", "total")
+    ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {
+        **SparseCenters.ARRAYS,
+        "total": ("class", "candidate"),
+    }
 
     total: Array
 

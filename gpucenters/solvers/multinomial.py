@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import numbers
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 from ..arrays.context import Context
 from ..arrays.functions import index_mask, to_float, to_floats
@@ -65,15 +65,23 @@ class MultinomialCenters(Centers):
         B_c: the smoothed sums of each class over all features.
     tol : float
         How far the dual may be from its minimum, as a share of C.
+    tied_likelihood : float, optional
+        C: the log-likelihood with all features tied, where ``total`` lacks some of them.
     """
 
-    ARRAYS: ClassVar[tuple[str, ...]] = ("total",)
+    ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {"total": ("class", "candidate")}
+    nested: ClassVar[bool] = False
     scale: ClassVar[None] = None
 
     total: Array
     alpha: float
     mass: tuple[float, ...]
     tol: float = DEFAULT_TOL
+    tied_likelihood: float | None = None
+
+    def restricted(self, columns: Array, ctx: Context | None = None) -> Self:
+        tied = self._tied_likelihood(ctx or Context.of(self.backend))
+        return replace(super().restricted(columns, ctx), tied_likelihood=tied)
 
     def _smoothed(self, columns: Array) -> Array:
         return self.backend.xp.take(self.total, columns, axis=1) + self.alpha
@@ -149,6 +157,8 @@ class MultinomialCenters(Centers):
 
     def _tied_likelihood(self, ctx: Context) -> float:
         """C: the log-likelihood with all features tied, ``sum_i g_i log(g_i / S)``."""
+        if self.tied_likelihood is not None:
+            return self.tied_likelihood
         xp, total_mass = self.backend.xp, sum(self.mass)
 
         def part_of_sum(part: slice) -> Array:

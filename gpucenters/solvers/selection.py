@@ -6,13 +6,14 @@ import inspect
 import math
 import numbers
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from ..arrays.backend import Backend
 from ..arrays.cached import cached_property
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, backend_of, top_k
+from ..arrays.functions import array_namespace, backend_of, to_host, top_k
 from ..arrays.inputs import check_input
 from ..arrays.typing import Array
 
@@ -33,6 +34,9 @@ class Selection:
         Their gains.
     """
 
+    #: The arrays, which move to another backend, and their axes.
+    ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {"support": ("chosen",), "gain": ("chosen",)}
+
     support: Array
     gain: Array
 
@@ -44,7 +48,14 @@ class Selection:
 
     def to(self, backend: Backend) -> Self:
         """The same selection on another backend."""
-        return replace(self, support=backend.move(self.support), gain=backend.move(self.gain))
+        return self._with(backend.move)
+
+    def on_host(self) -> Self:
+        """The same selection on the host."""
+        return self._with(to_host)
+
+    def _with(self, move: Callable[[Array], Array]) -> Self:
+        return replace(self, support=move(self.support), gain=move(self.gain))
 
 
 def resolve_k(k: Any, n_features: int) -> int:

@@ -11,9 +11,11 @@ from .estimators import (
     L1CenterClassifier,
     L2CenterClassifier,
     MahalanobisCenterClassifier,
+    PermutationGains,
     SparseBernoulliNB,
     SparseMultinomialNB,
     odds_ratio,
+    permutation_gains,
     thresholded_multinomial,
 )
 
@@ -27,10 +29,12 @@ __all__ = [
     "L1CenterClassifier",
     "L2CenterClassifier",
     "MahalanobisCenterClassifier",
+    "PermutationGains",
     "SparseBernoulliNB",
     "SparseMultinomialNB",
     "__version__",
     "devices",
     "odds_ratio",
+    "permutation_gains",
     "thresholded_multinomial",
 ]

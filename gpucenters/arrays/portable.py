@@ -20,6 +20,25 @@ def index_mask(index: Array, size: int, xp: Namespace) -> Array:
     return xp.searchsorted(order, every, side="right") > xp.searchsorted(order, every, side="left")
 
 
+def partition_lines(values: Array, codes: Array, counts: tuple[int, ...], xp: Namespace) -> Array:
+    """Each line of values once for each labelling, the classes one after the other in their order.
+
+    Parameters and result: see `numpy_cupy.partition_lines`.
+    """
+    order = xp.argsort(codes, axis=2, stable=True)
+    every = xp.broadcast_to(values[None, :, :], codes.shape)
+    return xp.reshape(xp.take_along_axis(every, order, axis=2), (-1, values.shape[1]))
+
+
+def running_max(x: Array, xp: Namespace) -> Array:
+    """The largest of the first rows of ``x``, for each number of rows: of the shape of ``x``."""
+    step = 1
+    while step < x.shape[0]:
+        x = xp.concat([x[:step, ...], xp.maximum(x[step:, ...], x[:-step, ...])])
+        step *= 2
+    return x
+
+
 def sorted_lines(chunk: Array, rows: list[Array], xp: Namespace, scratch: Scratch) -> Array:
     """Each column of a chunk as a line, the rows of each class sorted within it: (b, n)."""
     lines = [xp.permute_dims(xp.take(chunk, r, axis=0), (1, 0)) for r in rows]

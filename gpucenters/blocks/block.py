@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
 from ..arrays.backend import Backend
@@ -15,6 +15,68 @@ from .scatter import ScatterSums
 from .sorted_columns import SortedColumns
 
 Result = TypeVar("Result")
+
+
+class Strip(Protocol):
+    """Some columns of X in a given order, on the backend: b features for labels of all kinds.
+
+    A *labelling* gives each sample a class; all have the same number of samples in each class.
+    """
+
+    @property
+    def width(self) -> int:
+        """How many columns there are."""
+
+    def cuts(self, labellings: int, size: int) -> list[tuple[int, int]]:
+        """(start, stop) of runs of columns, of about ``size`` values and sums each."""
+
+    def label_sums(self, indicators: Sequence[Array], start: int, stop: int) -> Array:
+        """Sums of x over each class of each labelling, in some columns: (K, b, p), float64.
+
+        Exact where values are integers and sums are less than 2^53.
+
+        Parameters
+        ----------
+        indicators : sequence of K arrays of shape (n, p), float64
+            1 where a sample is in the class.
+        start, stop : int
+        """
+
+    def label_moments(
+        self, indicators: Sequence[Array], count: Sequence[int], start: int, stop: int
+    ) -> tuple[Array, Array]:
+        """Sums, and sums of squares about the class means: two arrays of shape (K, b, p).
+
+        ``count`` is the number of samples in each class.
+        """
+
+    def map_label_medians(
+        self,
+        task: Callable[[SortedColumns], tuple[Array, ...]],
+        results: int,
+        codes: Array,
+        samples: Samples,
+        start: int,
+        stop: int,
+        ctx: Context,
+    ) -> list[Array]:
+        """``task`` of the columns, sorted within each class of each labelling: arrays (b, p).
+
+        A column is sorted once for all labellings. Where all class medians are known to be zero the
+        task is not called, and its results are zero.
+
+        Parameters
+        ----------
+        task : callable
+            Gives ``results`` arrays with a number for each column of its own.
+        results : int
+        codes : array of integers of shape (n, p)
+            Classes of the samples.
+        samples : Samples
+            Any of the labellings, without weights.
+        start, stop : int
+        ctx : Context
+        """
 
 
 class Block(Protocol):
@@ -87,6 +149,16 @@ class Block(Protocol):
 
         Columns are a slice or an array of numbers. Columns whose medians all are zero may be left
         out. Ranges of columns are worked on side by side, in halves where memory runs out.
+        """
+
+    def strips(self, columns: Array, ctx: Context) -> Iterator[tuple[slice, Strip]]:
+        """The columns in the given order, as many at a time as memory allows: (part, these).
+
+        Parameters
+        ----------
+        columns : array of integers of shape (d,)
+            In any order, without duplicates.
+        ctx : Context
         """
 
     def product(

@@ -15,6 +15,7 @@ from ..blocks.readers import Binarized, NotNegative
 from ..blocks.samples import Samples
 from ..solvers.bernoulli import BernoulliCenters, binarized, solve_bernoulli
 from ..solvers.multinomial import MultinomialCenters, MultinomialSelection, solve_multinomial
+from ..solvers.permutation import NullGain, bernoulli_null_gain, multinomial_null_gain
 from ..solvers.priors import class_log_prior
 from ..solvers.selection import Selection
 from ..solvers.smoothing import check_alpha
@@ -258,6 +259,9 @@ class SparseBernoulliNB(_NaiveBayes):
     ) -> BernoulliCenters:
         return solve_bernoulli(statistics, ctx, check_alpha(params["alpha"]))
 
+    def _null_gain(self, block: Block, samples: Samples, ctx: Context) -> NullGain:
+        return bernoulli_null_gain(samples, check_alpha(self.alpha))
+
 
 class SparseMultinomialNB(_NaiveBayes):
     """Sparse multinomial naive Bayes classifier and feature selector.
@@ -388,6 +392,9 @@ class SparseMultinomialNB(_NaiveBayes):
         self, statistics: ClassSums, params: dict[str, Any], ctx: Context
     ) -> MultinomialCenters:
         return solve_multinomial(statistics, ctx, check_alpha(params["alpha"]))
+
+    def _null_gain(self, block: Block, samples: Samples, ctx: Context) -> NullGain:
+        return multinomial_null_gain(block, check_alpha(self.alpha), ctx)
 
     @learned
     def gap_(self) -> float:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from ..arrays.backend import Backend
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, clip_negative, index_mask, to_float
+from ..arrays.functions import clip_negative, index_mask, to_float
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.readers import Binarized
@@ -122,8 +122,8 @@ def solve_bernoulli(sums: ClassSums, ctx: Context, alpha: float) -> BernoulliCen
     gain = backend.zeros(m)
 
     def fill(part: slice) -> Array:
+        gain[part] = bernoulli_gain(total[:, part], weight, alpha, backend)
         present, absent = _counts(total[:, part], weight, alpha, backend)
-        gain[part] = _gain(total[:, part], present, absent, weight, alpha)
         n = present + absent
         return xp.sum(present * xp.log(present / n) + absent * xp.log(absent / n))
 
@@ -131,7 +131,7 @@ def solve_bernoulli(sums: ClassSums, ctx: Context, alpha: float) -> BernoulliCen
     return BernoulliCenters(backend, tuple(weight), gain, loss, None, total, alpha)
 
 
-def _gain(total: Array, present: Array, absent: Array, weight: list[float], alpha: float) -> Array:
+def bernoulli_gain(total: Array, weight: list[float], alpha: float, backend: Backend) -> Array:
     """How much the log-likelihood grows if a feature is free: Theorem 1, for any number of classes.
 
     With f_c = total_c + alpha, N_c = W_c + 2 alpha, F and N their sums over the classes, q = F / N,
@@ -144,17 +144,19 @@ def _gain(total: Array, present: Array, absent: Array, weight: list[float], alph
 
     Parameters
     ----------
-    total, present, absent : arrays of shape (K, d)
-        Class sums, and their smoothed counts (`_counts`).
+    total : array of shape (K, d)
+        Class sums.
     weight : list of K floats
         W_c.
     alpha : float
+    backend : Backend
 
     Returns
     -------
     array of shape (d,)
     """
-    xp, k, total_weight = array_namespace(present), len(weight), sum(weight)
+    xp, k, total_weight = backend.xp, len(weight), sum(weight)
+    present, absent = _counts(total, weight, alpha, backend)
     f, rest = xp.sum(present, axis=0), xp.sum(absent, axis=0)
     total_sum, n = xp.sum(total, axis=0), total_weight + 2 * k * alpha
     gain = xp.zeros_like(f)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..arrays.functions import array_namespace
 from ..arrays.typing import Array
 
@@ -22,7 +24,7 @@ def phi(z: Array) -> Array:
     return xp.where(xp.abs(z) < _SERIES_BELOW, z * z * series, exact)
 
 
-def divergence(f: Array, p: list[float]) -> Array:
+def divergence(f: Array, p: Sequence[float | Array]) -> Array:
     """Relative entropy h_i(p) of each feature: sum over c of f_ci log( f_ci / (g_i p_c) ).
 
     With g_i the sum over c of f_ci: how much the log-likelihood of counts grows if the shares of
@@ -31,19 +33,20 @@ def divergence(f: Array, p: list[float]) -> Array:
 
     Parameters
     ----------
-    f : array of shape (K, d), float64, positive
-    p : list of K positive floats that sum to 1
+    f : array of shape (K, ..., d), float64, positive
+    p : sequence of K positive floats that sum to 1, or of arrays of such for each f
+        Of shapes that broadcast to (..., d).
 
     Returns
     -------
-    array of shape (d,)
+    array of shape (..., d)
     """
     xp = array_namespace(f)
     g = xp.sum(f, axis=0)
     h = xp.zeros_like(g)
     for c, share in enumerate(p):
         expected = g * share
-        h = h + expected * phi((f[c, :] - expected) / expected)
+        h = h + expected * phi((f[c, ...] - expected) / expected)
     return h
 
 

@@ -15,11 +15,12 @@ from ..blocks.errors import raise_overflow
 from ..blocks.half_weight import ClassHalf, JointHalf
 from ..blocks.samples import Samples
 from ..blocks.sorted_columns import SortedColumns
+from ..statistics.base import Statistics
 from ..statistics.moments import class_moments
 from .centers import SparseCenters
 from .entry import solve_from_data
 from .medians import class_intervals, midpoint, tied_interval
-from .scaling import check_scale, feature_scale, separation, warn_of_separating
+from .scaling import Scale, check_scale, feature_scale, separation, warn_of_separating
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def solve_l1(block: Block, samples: Samples, ctx: Context, scale: str | None = N
     finite = bool(xp.all(xp.isfinite(loss)))
     free, tied, gain = backend.zeros((k, m)), backend.zeros(m), backend.zeros(m)
     if finite:
-        medians = partial(_medians, samples)
+        medians = partial(l1_medians, samples)
         for columns, parts in block.map_sorted_columns(medians, samples, ctx):
             free[:, columns], tied[columns], gain[columns], loss[columns] = parts
         # The loss has read every value.
@@ -99,10 +100,7 @@ def solve_l1(block: Block, samples: Samples, ctx: Context, scale: str | None = N
         block.check_finite(False, ctx)
         raise_overflow(int(xp.nonzero(~xp.isfinite(loss))[0][0]))
     if sigma is not None:
-        gain = gain / sigma
-        if k == 2:  # features that are constant in each of two classes have one gain, to the bit
-            equal = xp.ones_like(gain) * separation(moments)
-            gain = xp.where(separates & (loss == 0), equal, gain)
+        gain = scaled_l1_gain(gain, loss, Scale(sigma, separates), moments)
         loss = loss / sigma
     total_loss = to_float(xp.sum(loss))
     if not bool(xp.all(xp.isfinite(gain))) or not math.isfinite(total_loss):
@@ -111,7 +109,18 @@ def solve_l1(block: Block, samples: Samples, ctx: Context, scale: str | None = N
     return L1Centers(backend, tuple(samples.class_weight), gain, total_loss, sigma, free, tied)
 
 
-def _medians(samples: Samples, columns: SortedColumns) -> tuple[Array, Array, Array, Array]:
+def scaled_l1_gain(gain: Array, loss: Array, scale: Scale, classes: Statistics | Samples) -> Array:
+    """The gain with each feature divided by its scale; ``loss`` is that of its class medians."""
+    gain = gain / scale.sigma
+    if len(classes.class_weight) > 2:
+        return gain
+    # Features that are constant in each of two classes have one gain, to the bit.
+    xp = classes.backend.xp
+    equal = xp.ones_like(gain) * separation(classes)
+    return xp.where(scale.separates & (loss == 0), equal, gain)
+
+
+def l1_medians(samples: Samples, columns: SortedColumns) -> tuple[Array, Array, Array, Array]:
     """(free, tied, gain, loss of free) of some sorted columns, unscaled.
 
     ``gain = sum_c (1 / W_c) sum_j s_j (|x_j - tied| - |x_j - free_c|)``: eq. 18 with the other

@@ -1,0 +1,252 @@
+"""Columns of X in a given order, for sums and medians of many labellings at once.
+
+Labels of many permutations go through the columns together: class sums are one product with the
+indicators of the classes, and a column that is sorted once gives the sorted lists of each class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays import numpy_cupy, portable, sparsetools
+from ..arrays.backend import Backend
+from ..arrays.context import Context
+from ..arrays.functions import clip_negative
+from ..arrays.grid import ranges, row_ranges
+from ..arrays.namespace import is_numpy, sparse_module
+from ..arrays.typing import Array
+from ..arrays.typing import NumPyOrCuPy as SparseArray
+from .compressed import INT32, Compressed
+from .conditioning import is_ill_conditioned
+from .half_weight import enough_stored
+from .samples import Samples
+from .sorted_columns import SortedColumns, dense_lists
+from .sparse_sorting import lists_of_entries
+
+_EXACT_INTEGERS = 2.0**53
+_LIST_CHUNKS = 4  # values in the lists that are worked on at once, in chunks
+
+Task = Callable[[SortedColumns], tuple[Array, ...]]
+
+
+@dataclass(frozen=True)
+class DenseStrip:
+    """A `Strip` of dense data.
+
+    Attributes
+    ----------
+    backend : Backend
+    array : array of shape (n, d), of a floating type
+    """
+
+    backend: Backend
+    array: Array
+
+    @property
+    def width(self) -> int:
+        """How many columns there are."""
+        return self.array.shape[1]
+
+    def cuts(self, labellings: int, size: int) -> list[tuple[int, int]]:
+        """(start, stop) of runs of columns: see `Strip`."""
+        n, d = self.array.shape
+        return list(ranges(d, max(1, size // max(n, labellings))))
+
+    def _columns(self, start: int, stop: int) -> Array:
+        """Some columns as contiguous rows, float64."""
+        xp = self.backend.xp
+        lines = xp.permute_dims(self.array[:, start:stop], (1, 0))
+        return xp.astype(lines, xp.float64)
+
+    def label_sums(self, indicators: Sequence[Array], start: int, stop: int) -> Array:
+        """Sums of x over each class of each labelling: see `Strip`."""
+        xp, lines = self.backend.xp, self._columns(start, stop)
+        exact = is_numpy(xp) and _sums_are_exact(lines)
+        total = xp.sum(lines, axis=1) if exact else None
+        return _sums_of_classes(lambda d: lines @ d, indicators, total, self.backend)
+
+    def label_moments(
+        self, indicators: Sequence[Array], count: Sequence[int], start: int, stop: int
+    ) -> tuple[Array, Array]:
+        """Sums, and sums of squares about the class means: see `Strip`."""
+        xp, lines = self.backend.xp, self._columns(start, stop)
+        # Relative to the first sample: so squares do not cancel, and integers stay integers.
+        first = lines[:, :1]
+        lines = lines - first
+        total = xp.stack([lines @ d for d in indicators])
+        square = xp.stack([(lines * lines) @ d for d in indicators])
+        w = self.backend.asarray([float(n) for n in count])[:, None, None]
+        return total + w * first, clip_negative(square - total * (total / w))
+
+    def map_label_medians(
+        self,
+        task: Task,
+        results: int,
+        codes: Array,
+        samples: Samples,
+        start: int,
+        stop: int,
+        ctx: Context,
+    ) -> list[Array]:
+        """``task`` of the columns, sorted within each class of each labelling: see `Strip`."""
+        xp, backend, b = self.backend.xp, self.backend, stop - start
+        own = numpy_cupy if backend.is_numpy_or_cupy else portable
+        n = self.array.shape[0]
+        chunk = self.array[:, start:stop]
+        values, origin = own.sorted_lines_of_rows(chunk, [backend.arange(n)], xp)
+        rows, counts = xp.reshape(origin, (-1,)), tuple(samples.count)
+        by_labelling = xp.permute_dims(codes, (1, 0))
+        found = []
+        for cut in ranges(codes.shape[1], max(1, _LIST_CHUNKS * ctx.chunk // (b * n))):
+            here = xp.take(by_labelling[cut[0] : cut[1], :], rows, axis=1)
+            here = xp.reshape(here, (-1, b, n))
+            table = own.partition_lines(values, here, counts, xp)
+            found.append([xp.reshape(r, (-1, b)) for r in task(dense_lists(table, counts, ctx))])
+        return [xp.permute_dims(xp.concat(list(r)), (1, 0)) for r in zip(*found, strict=True)]
+
+
+@dataclass(frozen=True)
+class SparseStrip:
+    """A `Strip` of sparse data.
+
+    Attributes
+    ----------
+    matrix : Compressed
+        By column, on its backend, its values read.
+    """
+
+    matrix: Compressed
+
+    @property
+    def width(self) -> int:
+        """How many columns there are."""
+        return self.matrix.shape[1]
+
+    def cuts(self, labellings: int, size: int) -> list[tuple[int, int]]:
+        """(start, stop) of runs of columns: see `Strip`."""
+        cost = self.matrix.host_indptr + labellings * np.arange(self.width + 1)
+        return list(row_ranges(cost, size))
+
+    def label_sums(self, indicators: Sequence[Array], start: int, stop: int) -> Array:
+        """Sums of x over each class of each labelling: see `Strip`."""
+        backend, (rows, values, offsets) = (
+            self.matrix.backend,
+            self.matrix.columns(start, stop),
+        )
+        xp = backend.xp
+        values = xp.astype(values, xp.float64)
+        total = None
+        if is_numpy(xp) and _sums_are_exact(values):
+            ones = np.ones((self.matrix.shape[0], 1))
+            total = self._product(rows, values, offsets, ones)[:, 0]
+        return _sums_of_classes(
+            lambda d: self._product(rows, values, offsets, d), indicators, total, backend
+        )
+
+    def _product(
+        self, rows: SparseArray, values: SparseArray, offsets: SparseArray, factor: SparseArray
+    ) -> SparseArray:
+        """The transpose of some columns times a matrix of shape (n, p): (b, p)."""
+        xp, b = self.matrix.backend.xp, offsets.shape[0] - 1
+        if is_numpy(xp) and sparsetools.AVAILABLE:
+            out = np.zeros((b, factor.shape[1]))
+            sparsetools.add_product(offsets, rows, values, factor, out)
+            return out
+        shape = (b, self.matrix.shape[0])
+        return sparse_module(xp).csr_matrix((values, rows, offsets), shape=shape) @ factor
+
+    def label_moments(
+        self, indicators: Sequence[Array], count: Sequence[int], start: int, stop: int
+    ) -> tuple[Array, Array]:
+        """Sums, and sums of squares about the class means: see `Strip`.
+
+        From raw sums, as of any sparse data. Columns where these cancel store nearly all values:
+        there the sums are taken relative to the mean of the stored values.
+        """
+        backend, n = self.matrix.backend, self.matrix.shape[0]
+        rows, values, offsets = self.matrix.columns(start, stop)
+        xp, x = backend.xp, backend.xp.astype(values, backend.xp.float64)
+        one = backend.xp.ones((n, 1))
+        stored = xp.astype(offsets[1:] - offsets[:-1], xp.float64)
+        sums, squares = (self._product(rows, v, offsets, one)[:, 0] for v in (x, x * x))
+        ill = is_ill_conditioned(sums, squares, float(n))
+        mean = xp.where(ill, sums / xp.maximum(stored, xp.ones_like(stored)), stored * 0)
+        of_entry = numpy_cupy.repeat_per_row(mean, offsets, x.shape[0], xp, rows)
+        z = x - of_entry
+        w = backend.asarray([float(c) for c in count])[:, None, None]
+        total, square, held = (
+            xp.stack([self._product(rows, v, offsets, d) for d in indicators])
+            for v in (z, z * z, xp.ones_like(z))
+        )
+        shift = mean[:, None]
+        raw = total + held * shift
+        # The values that are not stored are zero: they are minus the shift.
+        total, square = total - (w - held) * shift, square + (w - held) * (shift * shift)
+        return raw, clip_negative(square - total * (total / w))
+
+    def map_label_medians(
+        self,
+        task: Task,
+        results: int,
+        codes: Array,
+        samples: Samples,
+        start: int,
+        stop: int,
+        ctx: Context,
+    ) -> list[Array]:
+        """``task`` of the columns, sorted within each class of each labelling: see `Strip`."""
+        backend, b, p = self.matrix.backend, stop - start, codes.shape[1]
+        xp, k = backend.xp, samples.n_classes
+        rows, values, offsets = self.matrix.columns(start, stop)
+        enough = enough_stored(offsets[1:] - offsets[:-1], samples)
+        column = numpy_cupy.repeat_per_row(backend.arange(b), offsets, values.shape[0], xp, rows)
+        keep = xp.nonzero((values != 0) & xp.take(enough, column))[0]
+        rows, x, column = (xp.take(part, keep) for part in (rows, values, column))
+        order = xp.argsort(x, stable=True)
+        order = xp.take(order, xp.argsort(xp.take(column, order), stable=True))
+        rows, x, column = (xp.take(part, order) for part in (rows, x, column))
+        by_labelling, e = xp.permute_dims(codes, (1, 0)), int(x.shape[0])
+        out = [backend.zeros(p * b) for _ in range(results)]
+        step = max(1, _LIST_CHUNKS * ctx.chunk // max(1, e))
+        step = min(step, max(1, (INT32 - 1) // (k * b)))
+        for first, last in ranges(p if e else 0, step):
+            count = last - first
+            code = xp.astype(xp.take(by_labelling[first:last, :], rows, axis=1), xp.int32)
+            number = xp.arange(count, dtype=xp.int32)[:, None] * b + xp.astype(column, xp.int32)
+            segment = code * (count * b) + number
+            every = xp.reshape(xp.broadcast_to(x[None, :], code.shape), (-1,))
+            flat = (xp.reshape(part, (-1,)) for part in (number, segment))
+            kept, lists = lists_of_entries(*flat, every, None, count * b, samples, in_order=True)
+            if lists is None:
+                continue
+            for target, part in zip(out, task(lists), strict=True):
+                target[first * b + kept] = part
+        return [xp.permute_dims(xp.reshape(target, (p, b)), (1, 0)) for target in out]
+
+
+def _sums_are_exact(values: Array) -> bool:
+    """Whether values are integers, all of whose sums are exact in any order."""
+    return bool(np.sum(np.abs(values)) < _EXACT_INTEGERS and np.all(values == np.rint(values)))
+
+
+def _sums_of_classes(
+    product: Callable[[Array], Array],
+    indicators: Sequence[Array],
+    total: Array | None,
+    backend: Backend,
+) -> Array:
+    """``product`` of the indicator of each class: (K, b, p).
+
+    With the exact ``total`` over all samples, the last class is what the others leave of it.
+    """
+    xp = backend.xp
+    if total is None:
+        return xp.stack([product(d) for d in indicators])
+    sums = [product(d) for d in indicators[:-1]]
+    rest = total[:, None] - sums[0]
+    for part in sums[1:]:
+        rest = rest - part
+    return xp.stack([*sums, rest])

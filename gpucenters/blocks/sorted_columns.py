@@ -274,8 +274,7 @@ def sort_columns(
     scratch : Scratch
         Holds the values: they are valid until the thread sorts the next columns.
     """
-    backend, b = ctx.backend, chunk.shape[1]
-    xp = backend.xp
+    backend, xp = ctx.backend, ctx.backend.xp
     counts = tuple(int(r.shape[0]) for r in rows)
     offsets = [sum(counts[:c]) for c in range(len(counts))]
     sorted_weights = cumulative = None

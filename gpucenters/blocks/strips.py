@@ -218,8 +218,10 @@ class SparseStrip:
             number = xp.arange(count, dtype=xp.int32)[:, None] * b + xp.astype(column, xp.int32)
             segment = code * (count * b) + number
             every = xp.reshape(xp.broadcast_to(x[None, :], code.shape), (-1,))
-            flat = (xp.reshape(part, (-1,)) for part in (number, segment))
-            kept, lists = lists_of_entries(*flat, every, None, count * b, samples, in_order=True)
+            number, segment = (xp.reshape(part, (-1,)) for part in (number, segment))
+            kept, lists = lists_of_entries(
+                number, segment, every, None, count * b, samples, in_order=True
+            )
             if lists is None:
                 continue
             for target, part in zip(out, task(lists), strict=True):
@@ -227,9 +229,12 @@ class SparseStrip:
         return [xp.permute_dims(xp.reshape(target, (p, b)), (1, 0)) for target in out]
 
 
-def _sums_are_exact(values: Array) -> bool:
-    """Whether values are integers, all of whose sums are exact in any order."""
-    return bool(np.sum(np.abs(values)) < _EXACT_INTEGERS and np.all(values == np.rint(values)))
+def _sums_are_exact(values: SparseArray) -> bool:
+    """Whether values of NumPy are integers, all of whose sums are exact in any order."""
+    few = values[:1]  # most often they tell
+    if np.any(few != np.rint(few)) or np.any(values != np.rint(values)):
+        return False
+    return bool(np.sum(np.abs(values)) < _EXACT_INTEGERS)
 
 
 def _sums_of_classes(

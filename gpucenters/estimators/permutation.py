@@ -322,7 +322,7 @@ def _adjusted(
     found: PermutationCounts, labels: PermutedLabels, names: np.ndarray | None
 ) -> PermutationGains:
     """P-values from counts, each feature's in its place."""
-    m, order = len(found.order), found.order
+    order: Any = found.order
     itself = 0 if labels.exact else 1  # all label vectors hold the observed one
     tries = labels.count + itself
     pvalues = (found.own + itself) / tries
@@ -341,7 +341,7 @@ def _adjusted(
     )
 
 
-def _placed(values: np.ndarray, order: np.ndarray) -> np.ndarray:
+def _placed(values: Any, order: np.ndarray) -> np.ndarray:
     placed = np.empty_like(values)
     placed[order] = values
     return read_only(placed)

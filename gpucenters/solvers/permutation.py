@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from ..arrays.context import Context
 from ..arrays.functions import array_namespace, running_max, to_host
+from ..arrays.linalg import one_blas_thread
 from ..arrays.typing import Array
 from ..blocks.block import Block, Strip
 from ..blocks.samples import Samples
@@ -70,8 +71,8 @@ def l2_null_gain(samples: Samples, scale: str | None, sigma: Array | None) -> Nu
         strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
     ) -> Array:
         if scale == "pooled":
-            total, found = _pooled_scale(strip, start, stop, labels)
-            return _of_shape(scaled_l2_gain(total, found, samples), labels)
+            total, by_labels = _pooled_scale(strip, start, stop, labels)
+            return _of_shape(scaled_l2_gain(total, by_labels, samples), labels)
         total = strip.label_sums(labels.indicators, start, stop)
         found = _of_shape(l2_gain(_flat(total), weight, backend), labels)
         if sigma is None:
@@ -94,8 +95,8 @@ def l1_null_gain(samples: Samples, scale: str | None, sigma: Array | None) -> Nu
 
         found, loss = strip.map_label_medians(medians, 2, labels.codes, samples, start, stop, ctx)
         if scale == "pooled":
-            _, by_labels = _pooled_scale(strip, start, stop, labels)
-            by_labels = Scale(*(_of_shape(part, labels) for part in by_labels))
+            _, flat = _pooled_scale(strip, start, stop, labels)
+            by_labels = Scale(*(_of_shape(part, labels) for part in flat))
             return scaled_l1_gain(found, loss, by_labels, samples)
         return found if sigma is None else found / xp.take(sigma, columns)[:, None]
 
@@ -228,7 +229,7 @@ def count_permutations(
 
     def compare(gains: Array, part: slice) -> tuple[Array, Array, Array]:
         keys = ranking_key(gains)
-        reach = _count_rows(keys >= key[part][:, None])
+        reach = xp.count_nonzero(keys >= key[part][:, None], axis=1)
         in_order = xp.sort(xp.reshape(keys, (-1,)), stable=False)
         return reach, in_order.shape[0] - xp.searchsorted(in_order, key), running_max(keys)
 
@@ -239,15 +240,10 @@ def count_permutations(
         reach, above, running = found
         running = xp.maximum(running, most[number][None, :])
         own[part] += reach
-        largest[part] += _count_rows(running >= key[part][:, None])
+        largest[part] += xp.count_nonzero(running >= key[part][:, None], axis=1)
         most[number] = running[-1, :]
         reached += above
     return PermutationCounts(gain, *(xp.flip(a) for a in (upward, key, own, largest, reached)))
-
-
-def _count_rows(mask: Array) -> Array:
-    xp = array_namespace(mask)
-    return xp.sum(xp.astype(mask, xp.int64), axis=1)
 
 
 def _map_gains(
@@ -259,12 +255,12 @@ def _map_gains(
     ctx: Context,
 ) -> Iterator[tuple[int, slice, Any]]:
     """(number of the batch, part of the columns, ``task(gains, part)``), by columns in order."""
-    m, most = block.shape[1], ctx.budget // (ctx.threads * _BYTES_PER_GAIN)
+    # All observed keys are looked up among the gains of each run: so it has as many, or more.
+    size = max(2 * ctx.chunk, block.shape[1])
+    most = ctx.budget // (ctx.threads * _BYTES_PER_GAIN)
     for strip_part, strip in block.strips(columns, ctx):
         for number, labels in enumerate(batches()):
-            count = labels.codes.shape[1]
-            # All observed keys are looked up among the gains of each run: so it has as many.
-            size = min(max(ctx.chunk, m), most // labels.samples.n_classes)
+            count, k = labels.codes.shape[1], labels.samples.n_classes
 
             def work(
                 cut: tuple[int, int],
@@ -276,7 +272,8 @@ def _map_gains(
                 gains = null_gain(strip, *cut, columns[part], labels, ctx)
                 return part, task(gains, part)
 
-            runs = strip.cuts(count, max(1, size))
+            runs = strip.cuts(count, max(1, min(size, most // k)))
             label = f"columns, {count} permutations"
-            for part, found in ctx.progress(ctx.map(work, runs), len(runs), label):
-                yield number, part, found
+            with one_blas_thread(ctx.backend):
+                for part, found in ctx.progress(ctx.map(work, runs), len(runs), label):
+                    yield number, part, found

@@ -139,26 +139,6 @@ def sorted_lines(chunk: Array, rows: list[Array], xp: Namespace, scratch: Scratc
     return table
 
 
-def partition_lines(values: Array, codes: Array, counts: tuple[int, ...], xp: Namespace) -> Array:
-    """Each line of values once for each labelling, the classes one after the other in their order.
-
-    Parameters
-    ----------
-    values : array of shape (b, n)
-    codes : array of integers of shape (p, b, n)
-        The class of each value in each labelling: ``counts[c]`` of class c in each line.
-    counts : tuple of K ints
-    xp : namespace
-
-    Returns
-    -------
-    array of shape (p * b, n)
-    """
-    every = xp.broadcast_to(values[None, :, :], codes.shape)
-    parts = [xp.reshape(every[codes == c], (-1, size)) for c, size in enumerate(counts)]
-    return xp.concat(parts, axis=1)
-
-
 def running_max(x: Array, xp: Namespace) -> Array:
     """The largest of the first rows of ``x``, for each number of rows: of the shape of ``x``."""
     if not is_numpy(xp):

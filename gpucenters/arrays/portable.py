@@ -20,16 +20,6 @@ def index_mask(index: Array, size: int, xp: Namespace) -> Array:
     return xp.searchsorted(order, every, side="right") > xp.searchsorted(order, every, side="left")
 
 
-def partition_lines(values: Array, codes: Array, counts: tuple[int, ...], xp: Namespace) -> Array:
-    """Each line of values once for each labelling, the classes one after the other in their order.
-
-    Parameters and result: see `numpy_cupy.partition_lines`.
-    """
-    order = xp.argsort(codes, axis=2, stable=True)
-    every = xp.broadcast_to(values[None, :, :], codes.shape)
-    return xp.reshape(xp.take_along_axis(every, order, axis=2), (-1, values.shape[1]))
-
-
 def running_max(x: Array, xp: Namespace) -> Array:
     """The largest of the first rows of ``x``, for each number of rows: of the shape of ``x``."""
     step = 1

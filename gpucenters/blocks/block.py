@@ -9,6 +9,7 @@ from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.typing import Array
 from .accumulators import CentredSums, RawSums
+from .labelled_columns import LabelledColumns
 from .readers import Reader
 from .samples import Samples
 from .scatter import ScatterSums
@@ -52,7 +53,7 @@ class Strip(Protocol):
 
     def map_label_medians(
         self,
-        task: Callable[[SortedColumns], tuple[Array, ...]],
+        task: Callable[[SortedColumns | LabelledColumns], tuple[Array, ...]],
         results: int,
         codes: Array,
         samples: Samples,

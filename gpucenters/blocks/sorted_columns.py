@@ -8,7 +8,7 @@ stored or not, are one item with their joint weight.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ..arrays import numpy_cupy, portable
@@ -274,7 +274,8 @@ def sort_columns(
     scratch : Scratch
         Holds the values: they are valid until the thread sorts the next columns.
     """
-    backend, xp = ctx.backend, ctx.backend.xp
+    backend, b = ctx.backend, chunk.shape[1]
+    xp = backend.xp
     counts = tuple(int(r.shape[0]) for r in rows)
     offsets = [sum(counts[:c]) for c in range(len(counts))]
     sorted_weights = cumulative = None
@@ -292,15 +293,6 @@ def sort_columns(
         sums = [xp.cumulative_sum(part, axis=1) for part in parts]
         sorted_weights = xp.reshape(ws, (-1,))
         cumulative = xp.reshape(xp.concat(sums, axis=1), (-1,))
-    lists = dense_lists(table, counts, ctx)
-    return replace(lists, weights=sorted_weights, cumulative=cumulative)
-
-
-def dense_lists(table: Array, counts: tuple[int, ...], ctx: Context) -> DenseSortedColumns:
-    """The sorted columns that are the lines of a table, one class after the other in each."""
-    backend, b = ctx.backend, table.shape[0]
-    xp = backend.xp
-    offsets = [sum(counts[:c]) for c in range(len(counts))]
     line_starts = sum(counts) * xp.arange(b, dtype=xp.int64, device=backend.device)
     start = backend.asarray(offsets, dtype=xp.int64)[:, None] + line_starts
     size = backend.asarray(counts, dtype=xp.int64)[:, None] + xp.zeros_like(start)
@@ -310,6 +302,8 @@ def dense_lists(table: Array, counts: tuple[int, ...], ctx: Context) -> DenseSor
         start=start,
         size=size,
         depth=max(counts).bit_length() + 1,
+        weights=sorted_weights,
+        cumulative=cumulative,
         counts=counts,
         chunk=ctx.chunk,
     )

@@ -22,14 +22,15 @@ from ..arrays.typing import NumPyOrCuPy as SparseArray
 from .compressed import INT32, Compressed
 from .conditioning import is_ill_conditioned
 from .half_weight import enough_stored
+from .labelled_columns import LabelledColumns
 from .samples import Samples
-from .sorted_columns import SortedColumns, dense_lists
+from .sorted_columns import SortedColumns
 from .sparse_sorting import lists_of_entries
 
 _EXACT_INTEGERS = 2.0**53
 _LIST_CHUNKS = 4  # values in the lists that are worked on at once, in chunks
 
-Task = Callable[[SortedColumns], tuple[Array, ...]]
+Task = Callable[[SortedColumns | LabelledColumns], tuple[Array, ...]]
 
 
 @dataclass(frozen=True)
@@ -92,20 +93,14 @@ class DenseStrip:
         ctx: Context,
     ) -> list[Array]:
         """``task`` of the columns, sorted within each class of each labelling: see `Strip`."""
-        xp, backend, b = self.backend.xp, self.backend, stop - start
+        xp, backend, (n, p) = self.backend.xp, self.backend, codes.shape
         own = numpy_cupy if backend.is_numpy_or_cupy else portable
-        n = self.array.shape[0]
         chunk = self.array[:, start:stop]
         values, origin = own.sorted_lines_of_rows(chunk, [backend.arange(n)], xp)
-        rows, counts = xp.reshape(origin, (-1,)), tuple(samples.count)
-        by_labelling = xp.permute_dims(codes, (1, 0))
-        found = []
-        for cut in ranges(codes.shape[1], max(1, _LIST_CHUNKS * ctx.chunk // (b * n))):
-            here = xp.take(by_labelling[cut[0] : cut[1], :], rows, axis=1)
-            here = xp.reshape(here, (-1, b, n))
-            table = own.partition_lines(values, here, counts, xp)
-            found.append([xp.reshape(r, (-1, b)) for r in task(dense_lists(table, counts, ctx))])
-        return [xp.permute_dims(xp.concat(list(r)), (1, 0)) for r in zip(*found, strict=True)]
+        values, origin = (xp.permute_dims(part, (1, 0)) for part in (values, origin))
+        values = xp.astype(values, xp.float64)
+        found = task(LabelledColumns(backend, values, origin, codes, samples))
+        return [xp.reshape(part, (-1, p)) for part in found]
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.errors import raise_overflow
 from ..blocks.half_weight import ClassHalf, JointHalf
+from ..blocks.labelled_columns import LabelledColumns
 from ..blocks.samples import Samples
 from ..blocks.sorted_columns import SortedColumns
 from ..statistics.base import Statistics
@@ -91,7 +92,7 @@ def solve_l1(block: Block, samples: Samples, ctx: Context, scale: str | None = N
     finite = bool(xp.all(xp.isfinite(loss)))
     free, tied, gain = backend.zeros((k, m)), backend.zeros(m), backend.zeros(m)
     if finite:
-        medians = partial(l1_medians, samples)
+        medians = partial(_medians, samples)
         for columns, parts in block.map_sorted_columns(medians, samples, ctx):
             free[:, columns], tied[columns], gain[columns], loss[columns] = parts
         # The loss has read every value.
@@ -120,8 +121,23 @@ def scaled_l1_gain(gain: Array, loss: Array, scale: Scale, classes: Statistics |
     return xp.where(scale.separates & (loss == 0), equal, gain)
 
 
-def l1_medians(samples: Samples, columns: SortedColumns) -> tuple[Array, Array, Array, Array]:
-    """(free, tied, gain, loss of free) of some sorted columns, unscaled.
+def _medians(samples: Samples, columns: SortedColumns) -> tuple[Array, Array, Array, Array]:
+    """(free, tied, gain, loss of free) of some sorted columns, unscaled."""
+    free, tied, gain = l1_medians(samples, columns)
+    return free, tied, gain, l1_loss(samples, columns, free)
+
+
+def l1_loss(samples: Samples, columns: SortedColumns | LabelledColumns, free: Array) -> Array:
+    """The sum over the classes of the mean distance to centers ``free`` (K, b): (b,)."""
+    backend, xp = columns.backend, columns.backend.xp
+    (losses,) = columns.weighted_sums(lambda x, center: (xp.abs(x - center),), free)
+    return xp.sum(losses / backend.asarray(samples.class_weight)[:, None], axis=0)
+
+
+def l1_medians(
+    samples: Samples, columns: SortedColumns | LabelledColumns
+) -> tuple[Array, Array, Array]:
+    """(free, tied, gain) of some sorted columns, unscaled.
 
     ``gain = sum_c (1 / W_c) sum_j s_j (|x_j - tied| - |x_j - free_c|)``: eq. 18 with the other
     sign, summed term by term, so that nothing cancels. It is exactly zero where the intervals of
@@ -134,10 +150,8 @@ def l1_medians(samples: Samples, columns: SortedColumns) -> tuple[Array, Array, 
     shared = common_low <= common_high
     w = backend.asarray(samples.class_weight)[:, None]
     tied = midpoint(common_low, common_high)
-    (losses,) = columns.weighted_sums(lambda x, center: (xp.abs(x - center),), free)
-    loss = xp.sum(losses / w, axis=0)
     if not backend.sync_is_expensive and bool(xp.all(shared)):
-        return free, tied, xp.zeros_like(tied), loss
+        return free, tied, xp.zeros_like(tied)
     # Elsewhere all joint medians lie between the intervals. (Where they share a point nothing is to
     # be searched, and an interval of one point costs no rounds.)
     start = xp.where(shared, common_low, common_high)
@@ -145,7 +159,7 @@ def l1_medians(samples: Samples, columns: SortedColumns) -> tuple[Array, Array, 
     tied = xp.where(shared, tied, midpoint(*joint))
     difference = columns.loss_difference(free, tied[None, :] + xp.zeros_like(free))
     gain = xp.where(shared, xp.zeros_like(tied), clip_negative(xp.sum(difference / w, axis=0)))
-    return free, tied, gain, loss
+    return free, tied, gain
 
 
 def l1_centers(

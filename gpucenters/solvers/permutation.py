@@ -19,7 +19,7 @@ from ..blocks.block import Block, Strip
 from ..blocks.samples import Samples
 from .bernoulli import bernoulli_gain
 from .divergence import divergence
-from .l1 import l1_medians, scaled_l1_gain
+from .l1 import l1_loss, l1_medians, scaled_l1_gain
 from .l2 import l2_gain, scaled_l2_gain
 from .scaling import Scale, scale_divisor, scale_of_sums
 from .selection import ranking_key
@@ -90,14 +90,18 @@ def l1_null_gain(samples: Samples, scale: str | None, sigma: Array | None) -> Nu
     def gain(
         strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
     ) -> Array:
-        def medians(lists: Any) -> tuple[Array, Array]:
-            return l1_medians(samples, lists)[2:]
+        def medians(lists: Any) -> tuple[Array, ...]:
+            free, _, gain = l1_medians(samples, lists)
+            return (gain, l1_loss(samples, lists, free)) if scale == "pooled" else (gain,)
 
-        found, loss = strip.map_label_medians(medians, 2, labels.codes, samples, start, stop, ctx)
+        results = 2 if scale == "pooled" else 1
+        found, *loss = strip.map_label_medians(
+            medians, results, labels.codes, samples, start, stop, ctx
+        )
         if scale == "pooled":
             _, flat = _pooled_scale(strip, start, stop, labels)
             by_labels = Scale(*(_of_shape(part, labels) for part in flat))
-            return scaled_l1_gain(found, loss, by_labels, samples)
+            return scaled_l1_gain(found, loss[0], by_labels, samples)
         return found if sigma is None else found / xp.take(sigma, columns)[:, None]
 
     return gain

@@ -121,13 +121,13 @@ class LabelledColumns:
         between = [self.backend.zeros(shape, kind) for _ in range(k)]
         # Relative to the middle of the column, so that sums of values far from zero keep digits.
         middle = self.values[self.values.shape[0] // 2, :]
-        nothing = xp.zeros_like(sums[0])
+        nothing = self.backend.asarray(0.0)
         bounds: tuple[int, int | None] = (0, None)
         if not self.backend.sync_is_expensive:
             bounds = min(int(xp.min(f)) for f in first), 1 + max(int(xp.max(x)) for x in last)
             bounds = bounds[0], min(bounds[1], self.values.shape[0])
         for i, code in self._rows(*bounds):
-            x = (self.values[i, :] - middle)[:, None] + nothing
+            x = (self.values[i, :] - middle)[:, None]
             for c in range(k):
                 inside = (code == c) & (first[c] <= i) & (last[c] >= i)
                 between[c] += xp.astype(inside, kind)

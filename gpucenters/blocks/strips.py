@@ -28,7 +28,8 @@ from .sorted_columns import SortedColumns
 from .sparse_sorting import lists_of_entries
 
 _EXACT_INTEGERS = 2.0**53
-_LIST_CHUNKS = 4  # values in the lists that are worked on at once, in chunks
+_LIST_CHUNKS = 4  # entries in the lists that are worked on at once, in chunks
+_LIST_BYTES = 96  # workspace for each of them
 
 Task = Callable[[SortedColumns | LabelledColumns], tuple[Array, ...]]
 
@@ -205,7 +206,8 @@ class SparseStrip:
         rows, x, column = (xp.take(part, order) for part in (rows, x, column))
         by_labelling, e = xp.permute_dims(codes, (1, 0)), int(x.shape[0])
         out = [backend.zeros(p * b) for _ in range(results)]
-        step = max(1, _LIST_CHUNKS * ctx.chunk // max(1, e))
+        most = min(_LIST_CHUNKS * ctx.chunk, ctx.budget // _LIST_BYTES)
+        step = max(1, most // max(1, e))
         step = min(step, max(1, (INT32 - 1) // (k * b)))
         for first, last in ranges(p if e else 0, step):
             count = last - first

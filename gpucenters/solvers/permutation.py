@@ -24,7 +24,7 @@ from .l2 import l2_gain, scaled_l2_gain
 from .scaling import Scale, scale_divisor, scale_of_sums
 from .selection import ranking_key
 
-_BYTES_PER_GAIN = 80  # workspace for each class of a gain
+_BYTES_PER_GAIN = 160  # workspace for each class of a gain
 _BYTES_PER_LABEL = 9  # a class code, and the indicator of one class
 
 
@@ -261,7 +261,7 @@ def _map_gains(
     """(number of the batch, part of the columns, ``task(gains, part)``), by columns in order."""
     # All observed keys are looked up among the gains of each run: so it has as many, or more.
     size = max(2 * ctx.chunk, block.shape[1])
-    most = ctx.budget // (ctx.threads * _BYTES_PER_GAIN)
+    most = ctx.budget // _BYTES_PER_GAIN
     for strip_part, strip in block.strips(columns, ctx):
         for number, labels in enumerate(batches()):
             count, k = labels.codes.shape[1], labels.samples.n_classes

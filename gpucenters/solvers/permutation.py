@@ -260,7 +260,7 @@ def _map_gains(
 ) -> Iterator[tuple[int, slice, Any]]:
     """(number of the batch, part of the columns, ``task(gains, part)``), by columns in order."""
     # All observed keys are looked up among the gains of each run: so it has as many, or more.
-    size = max(2 * ctx.chunk, block.shape[1])
+    size = max(ctx.chunk, block.shape[1])
     most = ctx.budget // _BYTES_PER_GAIN
     for strip_part, strip in block.strips(columns, ctx):
         for number, labels in enumerate(batches()):

@@ -24,10 +24,11 @@ from gpucenters import (
 )
 from gpucenters.arrays.context import Context
 from gpucenters.blocks.convert import as_block
+from gpucenters.blocks.labels import Labels
 from gpucenters.blocks.samples import make_samples
 from gpucenters.estimators.permutation import PermutedLabels
 from gpucenters.solvers import ranking_key
-from gpucenters.solvers.permutation import Labels, _map_gains
+from gpucenters.solvers.permutation import _map_gains
 
 EXACT = [L2CenterClassifier(), L1CenterClassifier(), SparseBernoulliNB()]
 ROUNDED = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeVar
 
 from ..arrays.backend import Backend
@@ -10,6 +10,7 @@ from ..arrays.context import Context
 from ..arrays.typing import Array
 from .accumulators import CentredSums, RawSums
 from .labelled_columns import LabelledColumns
+from .labels import Labels
 from .readers import Reader
 from .samples import Samples
 from .scatter import ScatterSums
@@ -21,60 +22,50 @@ Result = TypeVar("Result")
 class Strip(Protocol):
     """Some columns of X in a given order, on the backend: b features for labels of all kinds.
 
-    A *labelling* gives each sample a class; all have the same number of samples in each class.
+    Runs of columns start..stop are worked on for p permutations of the labels at once.
     """
 
     @property
     def width(self) -> int:
         """How many columns there are."""
 
-    def cuts(self, labellings: int, size: int) -> list[tuple[int, int]]:
+    def cuts(self, permutations: int, size: int) -> list[tuple[int, int]]:
         """(start, stop) of runs of columns, of about ``size`` values and sums each."""
 
-    def label_sums(self, indicators: Sequence[Array], start: int, stop: int) -> Array:
-        """Sums of x over each class of each labelling, in some columns: (K, b, p), float64.
+    def label_sums(self, labels: Labels, start: int, stop: int) -> Array:
+        """Sums of x over each class of each permutation, in some columns: (K, b, p), float64.
 
         Exact where values are integers and sums are less than 2^53.
 
         Parameters
         ----------
-        indicators : sequence of K arrays of shape (n, p), float64
-            1 where a sample is in the class.
+        labels : Labels
         start, stop : int
         """
 
-    def label_moments(
-        self, indicators: Sequence[Array], count: Sequence[int], start: int, stop: int
-    ) -> tuple[Array, Array]:
-        """Sums, and sums of squares about the class means: two arrays of shape (K, b, p).
-
-        ``count`` is the number of samples in each class.
-        """
+    def label_moments(self, labels: Labels, start: int, stop: int) -> tuple[Array, Array]:
+        """Sums, and sums of squares about the class means: two arrays of shape (K, b, p)."""
 
     def map_label_medians(
         self,
         task: Callable[[SortedColumns | LabelledColumns], tuple[Array, ...]],
         results: int,
-        codes: Array,
-        samples: Samples,
+        labels: Labels,
         start: int,
         stop: int,
         ctx: Context,
     ) -> list[Array]:
-        """``task`` of the columns, sorted within each class of each labelling: arrays (b, p).
+        """``task`` of the columns, sorted within each class of each permutation: arrays (b, p).
 
-        A column is sorted once for all labellings. Where all class medians are known to be zero the
-        task is not called, and its results are zero.
+        A column is sorted once for all permutations. Where all class medians are known to be zero
+        the task is not called, and its results are zero.
 
         Parameters
         ----------
         task : callable
             Gives ``results`` arrays with a number for each column of its own.
         results : int
-        codes : array of integers of shape (n, p)
-            Classes of the samples.
-        samples : Samples
-            Any of the labellings, without weights.
+        labels : Labels
         start, stop : int
         ctx : Context
         """

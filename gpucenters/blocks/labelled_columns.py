@@ -14,12 +14,12 @@ from typing import Any
 from ..arrays.backend import Backend
 from ..arrays.typing import Array
 from .half_weight import JointHalf
-from .samples import Samples
+from .labels import Labels
 
 
 @dataclass(frozen=True)
 class LabelledColumns:
-    """b sorted columns under p labellings: b * p features to a model, of n samples in K classes.
+    """b columns, sorted once, under p permutations: b * p features to a model.
 
     Attributes
     ----------
@@ -28,28 +28,24 @@ class LabelledColumns:
         Each column ascending.
     origin : array of integers of shape (n, b)
         The sample of each value.
-    codes : array of integers of shape (n, p)
-        The class of each sample in each labelling.
-    samples : Samples
-        Any of the labellings, without weights.
+    labels : Labels
     """
 
     backend: Backend
     values: Array
     origin: Array
-    codes: Array
-    samples: Samples
+    labels: Labels
 
     @property
     def shape(self) -> tuple[int, int]:
         """(K, b * p)."""
-        return self.samples.n_classes, self.values.shape[1] * self.codes.shape[1]
+        return self.labels.samples.n_classes, self.values.shape[1] * self.labels.count
 
     def _rows(self, first: int = 0, last: int | None = None) -> Iterator[tuple[int, Array]]:
-        """(row, class of the value in this row of each column and labelling, (b, p))."""
+        """(row, class of the value in this row of each column and permutation, (b, p))."""
         xp, n = self.backend.xp, self.values.shape[0]
         for i in range(first, n if last is None else last):
-            yield i, xp.take(self.codes, self.origin[i, :], axis=0)
+            yield i, xp.take(self.labels.codes, self.origin[i, :], axis=0)
 
     @cached_property
     def _row_numbers(self) -> Any:
@@ -60,15 +56,15 @@ class LabelledColumns:
     @cached_property
     def _halves(self) -> tuple[list[Array], list[Array], Array, Array]:
         """Rows at which half of the weight is reached, and exceeded: of each class, and jointly."""
-        xp, kind, k = self.backend.xp, self._row_numbers, self.samples.n_classes
-        weight = [int(w) for w in self.samples.class_weight]
-        joint = JointHalf.of(self.samples)
+        xp, kind, k = self.backend.xp, self._row_numbers, self.labels.samples.n_classes
+        weight = [int(w) for w in self.labels.samples.class_weight]
+        joint = JointHalf.of(self.labels.samples)
         # The sum of all masses times factors is twice the goal.
         types = ((xp.int16, 2**15), (xp.int32, 2**31), (xp.int64, 2**63))
         wide = next((t for t, limit in types if 2 * joint.goal < limit), xp.float64)
         wide = xp.float64 if joint.tolerance else wide
         factor = [xp.astype(joint.factor[c, 0], wide) for c in range(k)]
-        shape = (self.values.shape[1], self.codes.shape[1])
+        shape = (self.values.shape[1], self.labels.count)
         mass, low, high = ([self.backend.zeros(shape, kind) for _ in range(k)] for _ in range(3))
         joint_low, joint_high = self.backend.zeros(shape, kind), self.backend.zeros(shape, kind)
         for i, code in self._rows():
@@ -85,7 +81,7 @@ class LabelledColumns:
         return low, high, joint_low, joint_high
 
     def _values_at(self, row: Array) -> Array:
-        """The value in a row of each column and labelling: (b * p,)."""
+        """The value in a row of each column and permutation: (b * p,)."""
         xp, (n, b) = self.backend.xp, self.values.shape
         row = xp.minimum(xp.astype(row, xp.int64), self.backend.asarray(n - 1))
         at = row * b + self.backend.arange(b)[:, None]
@@ -111,7 +107,7 @@ class LabelledColumns:
         minus their distance, and half of the class, rounded down, lies beyond its median on the far
         side: only the samples between the two points are summed.
         """
-        xp, kind, k = self.backend.xp, self._row_numbers, self.samples.n_classes
+        xp, kind, k = self.backend.xp, self._row_numbers, self.labels.samples.n_classes
         low, high, joint_low, joint_high = self._halves
         shape = joint_low.shape
         above = [xp.reshape(other[c, :] > center[c, :], shape) for c in range(k)]
@@ -133,7 +129,7 @@ class LabelledColumns:
                 between[c] += xp.astype(inside, kind)
                 sums[c] += xp.where(inside, x, nothing)
         found = []
-        for c, weight in enumerate(self.samples.class_weight):
+        for c, weight in enumerate(self.labels.samples.class_weight):
             m, t = (xp.reshape(p[c, :], shape) - middle[:, None] for p in (center, other))
             count = xp.astype(between[c], xp.float64)
             terms = (t + m) * count - 2 * sums[c]
@@ -145,10 +141,12 @@ class LabelledColumns:
         self, f: Callable[..., tuple[Array, ...]], *parameters: Array
     ) -> tuple[Array, ...]:
         """Sums over the samples x of each part of ``f(x, *p)``: see `SortedColumns`."""
-        xp, k = self.backend.xp, self.samples.n_classes
-        shape = (k, self.values.shape[1], self.codes.shape[1])
+        xp, k = self.backend.xp, self.labels.samples.n_classes
+        shape = (k, self.values.shape[1], self.labels.count)
         params = [xp.reshape(p, shape) for p in parameters]
-        classes = xp.arange(k, dtype=self.codes.dtype, device=self.backend.device)[:, None, None]
+        classes = xp.arange(k, dtype=self.labels.codes.dtype, device=self.backend.device)[
+            :, None, None
+        ]
         sums: tuple[Array, ...] = ()
         for i, code in self._rows():
             terms = f(self.values[i, :][None, :, None], *params)

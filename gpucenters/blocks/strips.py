@@ -1,4 +1,4 @@
-"""Columns of X in a given order, for sums and medians of many labellings at once.
+"""Columns of X in a given order, for sums and medians under many permutations at once.
 
 Labels of many permutations go through the columns together: class sums are one product with the
 indicators of the classes, and a column that is sorted once gives the sorted lists of each class.
@@ -6,7 +6,7 @@ indicators of the classes, and a column that is sorted once gives the sorted lis
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +23,7 @@ from .compressed import INT32, Compressed
 from .conditioning import is_ill_conditioned
 from .half_weight import enough_stored
 from .labelled_columns import LabelledColumns
-from .samples import Samples
+from .labels import Labels
 from .sorted_columns import SortedColumns
 from .sparse_sorting import lists_of_entries
 
@@ -52,10 +52,10 @@ class DenseStrip:
         """How many columns there are."""
         return self.array.shape[1]
 
-    def cuts(self, labellings: int, size: int) -> list[tuple[int, int]]:
+    def cuts(self, permutations: int, size: int) -> list[tuple[int, int]]:
         """(start, stop) of runs of columns: see `Strip`."""
         n, d = self.array.shape
-        return list(ranges(d, max(1, size // max(n, labellings))))
+        return list(ranges(d, max(1, size // max(n, permutations))))
 
     def _columns(self, start: int, stop: int) -> Array:
         """Some columns as contiguous rows, float64."""
@@ -63,44 +63,42 @@ class DenseStrip:
         lines = xp.permute_dims(self.array[:, start:stop], (1, 0))
         return xp.astype(lines, xp.float64)
 
-    def label_sums(self, indicators: Sequence[Array], start: int, stop: int) -> Array:
-        """Sums of x over each class of each labelling: see `Strip`."""
+    def label_sums(self, labels: Labels, start: int, stop: int) -> Array:
+        """Sums of x over each class of each permutation: see `Strip`."""
         xp, lines = self.backend.xp, self._columns(start, stop)
         exact = is_numpy(xp) and _sums_are_exact(lines)
         total = xp.sum(lines, axis=1) if exact else None
-        return _sums_of_classes(lambda d: lines @ d, indicators, total, self.backend)
+        return _sums_of_classes(lambda d: lines @ d, labels, total)
 
-    def label_moments(
-        self, indicators: Sequence[Array], count: Sequence[int], start: int, stop: int
-    ) -> tuple[Array, Array]:
+    def label_moments(self, labels: Labels, start: int, stop: int) -> tuple[Array, Array]:
         """Sums, and sums of squares about the class means: see `Strip`."""
-        xp, lines = self.backend.xp, self._columns(start, stop)
+        lines = self._columns(start, stop)
         # Relative to the first sample: so squares do not cancel, and integers stay integers.
         first = lines[:, :1]
         lines = lines - first
-        total = xp.stack([lines @ d for d in indicators])
-        square = xp.stack([(lines * lines) @ d for d in indicators])
-        w = self.backend.asarray([float(n) for n in count])[:, None, None]
+        total = _sums_of_classes(lambda d: lines @ d, labels, None)
+        squares = lines * lines
+        square = _sums_of_classes(lambda d: squares @ d, labels, None)
+        w = self.backend.asarray(labels.samples.class_weight)[:, None, None]
         return total + w * first, clip_negative(square - total * (total / w))
 
     def map_label_medians(
         self,
         task: Task,
         results: int,
-        codes: Array,
-        samples: Samples,
+        labels: Labels,
         start: int,
         stop: int,
         ctx: Context,
     ) -> list[Array]:
-        """``task`` of the columns, sorted within each class of each labelling: see `Strip`."""
-        xp, backend, (n, p) = self.backend.xp, self.backend, codes.shape
+        """``task`` of the columns, sorted within each class of each permutation: see `Strip`."""
+        xp, backend, (n, p) = self.backend.xp, self.backend, labels.codes.shape
         own = numpy_cupy if backend.is_numpy_or_cupy else portable
         chunk = self.array[:, start:stop]
         values, origin = own.sorted_lines_of_rows(chunk, [backend.arange(n)], xp)
         values, origin = (xp.permute_dims(part, (1, 0)) for part in (values, origin))
         values = xp.astype(values, xp.float64)
-        found = task(LabelledColumns(backend, values, origin, codes, samples))
+        found = task(LabelledColumns(backend, values, origin, labels))
         return [xp.reshape(part, (-1, p)) for part in found]
 
 
@@ -121,13 +119,13 @@ class SparseStrip:
         """How many columns there are."""
         return self.matrix.shape[1]
 
-    def cuts(self, labellings: int, size: int) -> list[tuple[int, int]]:
+    def cuts(self, permutations: int, size: int) -> list[tuple[int, int]]:
         """(start, stop) of runs of columns: see `Strip`."""
-        cost = self.matrix.host_indptr + labellings * np.arange(self.width + 1)
+        cost = self.matrix.host_indptr + permutations * np.arange(self.width + 1)
         return list(row_ranges(cost, size))
 
-    def label_sums(self, indicators: Sequence[Array], start: int, stop: int) -> Array:
-        """Sums of x over each class of each labelling: see `Strip`."""
+    def label_sums(self, labels: Labels, start: int, stop: int) -> Array:
+        """Sums of x over each class of each permutation: see `Strip`."""
         backend, (rows, values, offsets) = (
             self.matrix.backend,
             self.matrix.columns(start, stop),
@@ -138,9 +136,7 @@ class SparseStrip:
         if is_numpy(xp) and _sums_are_exact(values):
             ones = np.ones((self.matrix.shape[0], 1))
             total = self._product(rows, values, offsets, ones)[:, 0]
-        return _sums_of_classes(
-            lambda d: self._product(rows, values, offsets, d), indicators, total, backend
-        )
+        return _sums_of_classes(lambda d: self._product(rows, values, offsets, d), labels, total)
 
     def _product(
         self, rows: SparseArray, values: SparseArray, offsets: SparseArray, factor: SparseArray
@@ -154,9 +150,7 @@ class SparseStrip:
         shape = (b, self.matrix.shape[0])
         return sparse_module(xp).csr_matrix((values, rows, offsets), shape=shape) @ factor
 
-    def label_moments(
-        self, indicators: Sequence[Array], count: Sequence[int], start: int, stop: int
-    ) -> tuple[Array, Array]:
+    def label_moments(self, labels: Labels, start: int, stop: int) -> tuple[Array, Array]:
         """Sums, and sums of squares about the class means: see `Strip`.
 
         From raw sums, as of any sparse data. Columns where these cancel store nearly all values:
@@ -172,11 +166,12 @@ class SparseStrip:
         mean = xp.where(ill, sums / xp.maximum(stored, xp.ones_like(stored)), stored * 0)
         of_entry = numpy_cupy.repeat_per_row(mean, offsets, x.shape[0], xp, rows)
         z = x - of_entry
-        w = backend.asarray([float(c) for c in count])[:, None, None]
-        total, square, held = (
-            xp.stack([self._product(rows, v, offsets, d) for d in indicators])
-            for v in (z, z * z, xp.ones_like(z))
-        )
+        w = backend.asarray(labels.samples.class_weight)[:, None, None]
+
+        def sums_of(v: SparseArray) -> Array:
+            return _sums_of_classes(lambda d: self._product(rows, v, offsets, d), labels, None)
+
+        total, square, held = sums_of(z), sums_of(z * z), sums_of(xp.ones_like(z))
         shift = mean[:, None]
         raw = total + held * shift
         # The values that are not stored are zero: they are minus the shift.
@@ -187,15 +182,14 @@ class SparseStrip:
         self,
         task: Task,
         results: int,
-        codes: Array,
-        samples: Samples,
+        labels: Labels,
         start: int,
         stop: int,
         ctx: Context,
     ) -> list[Array]:
-        """``task`` of the columns, sorted within each class of each labelling: see `Strip`."""
-        backend, b, p = self.matrix.backend, stop - start, codes.shape[1]
-        xp, k = backend.xp, samples.n_classes
+        """``task`` of the columns, sorted within each class of each permutation: see `Strip`."""
+        backend, b, p = self.matrix.backend, stop - start, labels.count
+        xp, samples, k = backend.xp, labels.samples, labels.samples.n_classes
         rows, values, offsets = self.matrix.columns(start, stop)
         enough = enough_stored(offsets[1:] - offsets[:-1], samples)
         column = numpy_cupy.repeat_per_row(backend.arange(b), offsets, values.shape[0], xp, rows)
@@ -204,7 +198,7 @@ class SparseStrip:
         order = xp.argsort(x, stable=True)
         order = xp.take(order, xp.argsort(xp.take(column, order), stable=True))
         rows, x, column = (xp.take(part, order) for part in (rows, x, column))
-        by_labelling, e = xp.permute_dims(codes, (1, 0)), int(x.shape[0])
+        by_labelling, e = xp.permute_dims(labels.codes, (1, 0)), int(x.shape[0])
         out = [backend.zeros(p * b) for _ in range(results)]
         most = min(_LIST_CHUNKS * ctx.chunk, ctx.budget // _LIST_BYTES)
         step = max(1, most // max(1, e))
@@ -235,20 +229,14 @@ def _sums_are_exact(values: SparseArray) -> bool:
 
 
 def _sums_of_classes(
-    product: Callable[[Array], Array],
-    indicators: Sequence[Array],
-    total: Array | None,
-    backend: Backend,
+    product: Callable[[Array], Array], labels: Labels, total: Array | None
 ) -> Array:
     """``product`` of the indicator of each class: (K, b, p).
 
     With the exact ``total`` over all samples, the last class is what the others leave of it.
     """
-    xp = backend.xp
-    if total is None:
-        return xp.stack([product(d) for d in indicators])
-    sums = [product(d) for d in indicators[:-1]]
-    rest = total[:, None] - sums[0]
-    for part in sums[1:]:
-        rest = rest - part
-    return xp.stack([*sums, rest])
+    k = labels.samples.n_classes
+    sums = [product(labels.indicator(c)) for c in range(k - (total is not None))]
+    if total is not None:
+        sums.append(total[:, None] - sum(sums[1:], sums[0]))
+    return labels.samples.backend.xp.stack(sums)

@@ -394,7 +394,7 @@ class SparseMultinomialNB(_NaiveBayes):
         return solve_multinomial(statistics, ctx, check_alpha(params["alpha"]))
 
     def _null_gain(self, block: Block, samples: Samples, ctx: Context) -> NullGain:
-        return multinomial_null_gain(block, check_alpha(self.alpha), ctx)
+        return multinomial_null_gain(block, samples, check_alpha(self.alpha), ctx)
 
     @learned
     def gap_(self) -> float:

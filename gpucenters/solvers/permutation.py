@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import lru_cache
 from typing import Any, Self
 
 from ..arrays.context import Context
@@ -16,6 +16,7 @@ from ..arrays.functions import array_namespace, running_max, to_host
 from ..arrays.linalg import one_blas_thread
 from ..arrays.typing import Array
 from ..blocks.block import Block, Strip
+from ..blocks.labels import Labels
 from ..blocks.samples import Samples
 from .bernoulli import bernoulli_gain
 from .divergence import divergence
@@ -26,27 +27,8 @@ from .selection import ranking_key
 
 _BYTES_PER_GAIN = 160  # workspace for each class of a gain
 _BYTES_PER_LABEL = 9  # a class code, and the indicator of one class
-
-
-@dataclass(frozen=True)
-class Labels:
-    """Class codes of n samples in p permutations of the observed labels.
-
-    Attributes
-    ----------
-    codes : array of integers of shape (n, p)
-    samples : Samples
-        The observed ones, without weights: each permutation has as many samples of each class.
-    """
-
-    codes: Array
-    samples: Samples
-
-    @cached_property
-    def indicators(self) -> list[Array]:
-        """For each class, 1.0 where a sample is in it: K arrays of shape (n, p)."""
-        xp = array_namespace(self.codes)
-        return [xp.astype(self.codes == c, xp.float64) for c in range(self.samples.n_classes)]
+_LABELS = 2**21  # of one batch of permutations: products read them again and again
+_LEAST_BATCH = 64  # permutations: each batch sorts the columns of l1 anew
 
 
 #: ``gain(strip, start, stop, columns, labels, ctx)``: the gains of the columns start..stop of a
@@ -73,7 +55,7 @@ def l2_null_gain(samples: Samples, scale: str | None, sigma: Array | None) -> Nu
         if scale == "pooled":
             total, by_labels = _pooled_scale(strip, start, stop, labels)
             return _of_shape(scaled_l2_gain(total, by_labels, samples), labels)
-        total = strip.label_sums(labels.indicators, start, stop)
+        total = strip.label_sums(labels, start, stop)
         found = _of_shape(l2_gain(_flat(total), weight, backend), labels)
         if sigma is None:
             return found
@@ -95,9 +77,7 @@ def l1_null_gain(samples: Samples, scale: str | None, sigma: Array | None) -> Nu
             return (gain, l1_loss(samples, lists, free)) if scale == "pooled" else (gain,)
 
         results = 2 if scale == "pooled" else 1
-        found, *loss = strip.map_label_medians(
-            medians, results, labels.codes, samples, start, stop, ctx
-        )
+        found, *loss = strip.map_label_medians(medians, results, labels, start, stop, ctx)
         if scale == "pooled":
             _, flat = _pooled_scale(strip, start, stop, labels)
             by_labels = Scale(*(_of_shape(part, labels) for part in flat))
@@ -114,25 +94,28 @@ def bernoulli_null_gain(samples: Samples, alpha: float) -> NullGain:
     def gain(
         strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
     ) -> Array:
-        total = _flat(strip.label_sums(labels.indicators, start, stop))
+        total = _flat(strip.label_sums(labels, start, stop))
         return _of_shape(bernoulli_gain(total, weight, alpha, backend), labels)
 
     return gain
 
 
-def multinomial_null_gain(block: Block, alpha: float, ctx: Context) -> NullGain:
+def multinomial_null_gain(block: Block, samples: Samples, alpha: float, ctx: Context) -> NullGain:
     """h_i(p) of sparse multinomial naive Bayes, at p the shares of the classes in all counts."""
     backend, m = block.backend, block.shape[1]
-    xp = backend.xp
+    xp, k = backend.xp, samples.n_classes
     row_sums = block.product(backend.arange(m), backend.zeros(m), backend.zeros((m, 1)) + 1.0, ctx)
+
+    @lru_cache(maxsize=1)
+    def shares(labels: Labels) -> list[Array]:
+        mass = [xp.sum(row_sums * labels.indicator(c), axis=0) + m * alpha for c in range(k)]
+        all_mass = sum(mass[1:], mass[0])
+        return [of_class / all_mass for of_class in mass]
 
     def gain(
         strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
     ) -> Array:
-        mass = [xp.sum(row_sums * d, axis=0) + m * alpha for d in labels.indicators]
-        all_mass = sum(mass[1:], mass[0])
-        f = strip.label_sums(labels.indicators, start, stop) + alpha
-        return divergence(f, [b / all_mass for b in mass])
+        return divergence(strip.label_sums(labels, start, stop) + alpha, shares(labels))
 
     return gain
 
@@ -140,8 +123,7 @@ def multinomial_null_gain(block: Block, alpha: float, ctx: Context) -> NullGain:
 def _pooled_scale(strip: Strip, start: int, stop: int, labels: Labels) -> tuple[Array, Scale]:
     """Class sums, and the scale within the classes, of each column and permutation: (K, b * p)."""
     samples = labels.samples
-    sums = strip.label_moments(labels.indicators, samples.count, start, stop)
-    total, centred = (_flat(part) for part in sums)
+    total, centred = (_flat(part) for part in strip.label_moments(labels, start, stop))
     divisor = scale_divisor(samples, "pooled")
     return total, scale_of_sums(total, centred, samples, "pooled", divisor)
 
@@ -152,7 +134,7 @@ def _flat(sums: Array) -> Array:
 
 
 def _of_shape(gain: Array, labels: Labels) -> Array:
-    return array_namespace(gain).reshape(gain, (-1, labels.codes.shape[1]))
+    return array_namespace(gain).reshape(gain, (-1, labels.count))
 
 
 @dataclass(frozen=True)
@@ -226,7 +208,8 @@ def count_permutations(
     key = ranking_key(gain)
     upward = xp.flip(xp.argsort(-key, stable=True))
     key = xp.take(key, upward)
-    batch = max(1, min(n_permutations, ctx.budget // (4 * _BYTES_PER_LABEL * k * n)))
+    batch = min(max(_LEAST_BATCH, _LABELS // n), ctx.budget // (4 * _BYTES_PER_LABEL * k * n))
+    batch = max(1, min(batch, n_permutations))
     cuts = [(a, min(a + batch, n_permutations)) for a in range(0, n_permutations, batch)]
     most = [xp.full(b - a, -1.0, dtype=xp.float64, device=backend.device) for a, b in cuts]
     own, largest, reached = (backend.zeros(m, xp.int64) for _ in range(3))
@@ -264,7 +247,7 @@ def _map_gains(
     most = ctx.budget // _BYTES_PER_GAIN
     for strip_part, strip in block.strips(columns, ctx):
         for number, labels in enumerate(batches()):
-            count, k = labels.codes.shape[1], labels.samples.n_classes
+            count, k = labels.count, labels.samples.n_classes
 
             def work(
                 cut: tuple[int, int],

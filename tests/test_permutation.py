@@ -168,6 +168,18 @@ def test_results_do_not_depend_on_memory_or_threads(monkeypatch: pytest.MonkeyPa
                 np.testing.assert_array_equal(getattr(other, name), getattr(found[0], name))
 
 
+@pytest.mark.parametrize("model", [L2CenterClassifier("all", scale="pooled"), *EXACT], ids=_id)
+def test_host_data_may_be_compared_on_a_device(model: Any) -> None:
+    X, y = _problem(3)
+    for container in (X, np.asfortranarray(X, np.float32), scipy.sparse.csr_array(X)):
+        there, here = (
+            permutation_gains(clone(model).set_params(device=d), container, y, 40, random_state=0)
+            for d in ("cuda", "cpu")
+        )
+        for name in ("ranking", "pvalues", "pvalues_fwer", "false_discoveries"):
+            np.testing.assert_array_equal(getattr(there, name), getattr(here, name))
+
+
 # --- label vectors ---------------------------------------------------------------------------
 
 
@@ -270,7 +282,7 @@ def _made(pvalues: Any, false: Any, scores: Any, count: int = 99) -> Permutation
     order = np.argsort(-scores, kind="stable")
     q = stats.false_discovery_control(pvalues)
     parts = (np.asarray(pvalues), np.asarray(pvalues), q, np.asarray(false, float))
-    return PermutationGains(scores, order, *parts, count, False, None, ranking_key(scores))
+    return PermutationGains(scores, order, *parts, count, False)
 
 
 def test_k_at_is_the_largest_k_of_a_small_enough_estimate() -> None:

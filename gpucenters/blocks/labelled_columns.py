@@ -19,7 +19,7 @@ from .labels import Labels
 
 @dataclass(frozen=True)
 class LabelledColumns:
-    """b columns, sorted once, under p permutations: b * p features to a model.
+    """Columns (b) that are sorted once, under p permutations: to a model b * p features.
 
     Attributes
     ----------

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state, column_or_1d
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.namespace import to_numpy
 from ..solvers.permutation import PermutationCounts, count_permutations
-from ..solvers.selection import warn
+from ..solvers.selection import ranking_key, warn
 from ._base import CenterClassifier, read_only
 from .labels import encode_against, host_labels
 from .mahalanobis import MahalanobisCenterClassifier
@@ -40,7 +40,7 @@ class PermutationGains:
         features below alpha makes one error or more with a probability of at most alpha.
     qvalues : ndarray of shape (n_features,), float64
         ``pvalues`` adjusted by Benjamini & Hochberg: to take the features up to q makes a false
-        discovery rate of at most q.
+        discovery rate of at most q, if the features are independent or positively dependent.
     false_discoveries : ndarray of shape (n_features,), float64
         Mean number, over the permutations, of features whose gain under permuted labels reaches the
         score of the feature (SAM).
@@ -61,7 +61,6 @@ class PermutationGains:
     n_permutations: int
     exact: bool
     feature_names: np.ndarray | None = field(default=None, repr=False)
-    _keys: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)
 
     def k_at(self, fdr: float = 0.05, method: str = "permutation") -> int:
         """The largest number of features whose estimated false discovery rate is at most ``fdr``.
@@ -103,7 +102,7 @@ class PermutationGains:
             return passed
         if method != "permutation":
             raise ValueError(f"method={method!r} is not valid: use 'permutation' or 'bh'.")
-        keys = self._keys[self.ranking]
+        keys = ranking_key(self.scores)[self.ranking]
         count = np.searchsorted(-keys, -keys, side="right")  # features that reach each score
         good = count[self.false_discoveries[self.ranking] <= fdr * count]
         return int(good.max(initial=0))
@@ -170,16 +169,21 @@ def permutation_gains(
     on which the features were chosen. A model that is fitted to the selected features must be
     judged on other samples.
 
+    ``k_at(method="permutation")`` compares the gains of all features with each other, and so needs
+    gains of one unit: use ``scale="std"`` or "pooled" where features differ in scale. P-values of
+    single features do not need it, and ``pvalues_fwer`` are valid without it, but have less power.
+
     For `SparseMultinomialNB` the gain is h_i(p) at fixed p, the shares of the classes in all counts
     (under the same labels), as ``scores_`` has it for ``k="all"``: the p of other k depends on the
     selected features. The scale "std" does not depend on the labels, and is that of the data.
 
     References
     ----------
-    P. Westfall and S. Young, "Resampling-Based Multiple Testing", Wiley, 1993. V. Tusher, R.
-    Tibshirani and G. Chu, "Significance analysis of microarrays applied to the ionizing radiation
-    response", PNAS 98, 2001. Y. Benjamini and Y. Hochberg, "Controlling the false discovery rate",
-    J. R. Statist. Soc. B 57, 1995.
+    .. [1] P. Westfall and S. Young, "Resampling-Based Multiple Testing", Wiley, 1993.
+    .. [2] V. Tusher, R. Tibshirani and G. Chu, "Significance analysis of microarrays applied to the
+       ionizing radiation response", PNAS 98, 2001.
+    .. [3] Y. Benjamini and Y. Hochberg, "Controlling the false discovery rate", J. R. Statist. Soc.
+       B 57, 1995.
 
     Examples
     --------
@@ -337,7 +341,6 @@ def _adjusted(
         n_permutations=labels.count,
         exact=labels.exact,
         feature_names=names,
-        _keys=_placed(found.key, order),
     )
 
 

@@ -101,7 +101,7 @@ def bernoulli_null_gain(samples: Samples, alpha: float) -> NullGain:
 
 
 def multinomial_null_gain(block: Block, samples: Samples, alpha: float, ctx: Context) -> NullGain:
-    """h_i(p) of sparse multinomial naive Bayes, at p the shares of the classes in all counts."""
+    """Gains of sparse multinomial naive Bayes: h_i(p) at p the shares of the classes in all."""
     backend, m = block.backend, block.shape[1]
     xp, k = backend.xp, samples.n_classes
     row_sums = block.product(backend.arange(m), backend.zeros(m), backend.zeros((m, 1)) + 1.0, ctx)
@@ -147,8 +147,6 @@ class PermutationCounts:
         The observed gains.
     order : array of int64 of shape (m,)
         The features by descending ranking key, ties by ascending number.
-    key : array of shape (m,), float64
-        The observed keys, in this order.
     own : array of int64 of shape (m,)
         Permutations in which the feature's gain reaches the observed one, in this order.
     largest : array of int64 of shape (m,)
@@ -159,7 +157,6 @@ class PermutationCounts:
 
     gain: Array
     order: Array
-    key: Array
     own: Array
     largest: Array
     reached: Array
@@ -230,7 +227,7 @@ def count_permutations(
         largest[part] += xp.count_nonzero(running >= key[part][:, None], axis=1)
         most[number] = running[-1, :]
         reached += above
-    return PermutationCounts(gain, *(xp.flip(a) for a in (upward, key, own, largest, reached)))
+    return PermutationCounts(gain, *(xp.flip(a) for a in (upward, own, largest, reached)))
 
 
 def _map_gains(

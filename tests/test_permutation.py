@@ -108,15 +108,15 @@ def test_gains_of_reals_are_those_of_refits_to_rounding(model: Any, k: int, back
 def test_a_pooled_scale_far_from_zero_keeps_its_digits(offset: float, backend: Any) -> None:
     """Raw sums of squares would leave four digits of it."""
     rng = np.random.default_rng(1)
-    X = rng.normal(size=(40, 3))
-    X[:2, 0] = 0 if offset else X[:2, 0]  # (Zeros that are not stored.)
-    X[2:] += offset
+    X = rng.normal(size=(40, 4)) + offset
+    X[:2, 0] = 0  # (Not stored in sparse data.)
+    X[:, 3] = np.where(X[:, 1] > offset, 0.1 + 0.2, 0.3)  # constant up to rounding
     y = rng.permutation(np.arange(40) % 2)
     codes, model = _shuffled(y, 5), L2CenterClassifier(scale="pooled")
     for container in backend.containers(X):
         found = backend.host(_null(model, container, y, codes))
         expected = _refits(model, container, codes, backend)
-        np.testing.assert_allclose(found, expected, rtol=1e-7)
+        np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-20)
 
 
 def _by_definition(

@@ -18,6 +18,7 @@ from .estimators import (
     permutation_gains,
     thresholded_multinomial,
 )
+from .solvers.selection import UninformativeFeaturesWarning
 
 try:
     __version__ = version("gpucenters")
@@ -32,6 +33,7 @@ __all__ = [
     "PermutationGains",
     "SparseBernoulliNB",
     "SparseMultinomialNB",
+    "UninformativeFeaturesWarning",
     "__version__",
     "devices",
     "odds_ratio",

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..arrays import numpy_cupy, portable, sparsetools
 from ..arrays.backend import Backend
+from ..arrays.class_lists import ClassLists
 from ..arrays.context import Context
 from ..arrays.functions import clip_negative
 from ..arrays.grid import ranges, row_ranges
@@ -95,7 +96,7 @@ class DenseStrip:
         xp, backend, (n, p) = self.backend.xp, self.backend, labels.codes.shape
         own = numpy_cupy if backend.is_numpy_or_cupy else portable
         chunk = self.array[:, start:stop]
-        values, origin = own.sorted_lines_of_rows(chunk, [backend.arange(n)], xp)
+        values, origin = own.sorted_lines_of_rows(chunk, ClassLists(backend, [np.arange(n)]), xp)
         values, origin = (xp.permute_dims(part, (1, 0)) for part in (values, origin))
         values = xp.astype(values, xp.float64)
         found = task(LabelledColumns(backend, values, origin, labels))

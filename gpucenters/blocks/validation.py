@@ -24,20 +24,20 @@ _DEVICE_SCAN = 2**25  # and on a device
 def check_dense(X: Array) -> None:
     """Raise unless X is a two-dimensional array of real numbers with samples and features."""
     xp = array_namespace(X)
-    if X.ndim != 2:
-        raise ValueError(
-            f"Expected 2D array, got {X.ndim}D array instead. Reshape your data either using "
-            "array.reshape(-1, 1) if it has a single feature or array.reshape(1, -1) if it is a "
-            "single sample."
-        )
-    _check_size(X.shape)
+    _check_shape(X.shape, "array")
     if is_numpy(xp):
         _check_kind(X.dtype)
     elif xp.isdtype(X.dtype, "complex floating"):
         raise ValueError(f"Complex data not supported: X holds {X.dtype}.")
 
 
-def _check_size(shape: tuple[int, int]) -> None:
+def _check_shape(shape: tuple[int, ...], what: str) -> None:
+    if len(shape) != 2:
+        raise ValueError(
+            f"Expected 2D {what}, got {len(shape)}D {what} instead. Reshape your data either using "
+            "array.reshape(-1, 1) if it has a single feature or array.reshape(1, -1) if it is a "
+            "single sample."
+        )
     for size, what in zip(shape, ("sample", "feature"), strict=True):
         if size == 0:
             raise ValueError(
@@ -58,9 +58,7 @@ def checked_sparse(X: SparseMatrix) -> SparseMatrix:
 
     Its ``has_canonical_format`` is what the indices show: the caller's flags may be out of date.
     """
-    if X.ndim != 2:
-        raise ValueError(f"Expected a 2D sparse matrix, got {X.ndim}D.")
-    _check_size(X.shape)
+    _check_shape(X.shape, "sparse array")
     _check_parts(X)
     if X.dtype.kind == "O":
         X = X.astype(np.float64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import numbers
 from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
@@ -25,7 +26,7 @@ from ..solvers.centers import Centers
 from ..solvers.permutation import NullGain
 from ..solvers.selection import Selection, check_k
 from ._fitted import Fitted, learned
-from .labels import decode, encode, host_labels
+from .labels import decode, encode, encode_for_score, host_labels
 from .probabilities import log_softmax, softmax
 from .validation import check_backend, check_X, output_backend, validated, work_backend
 
@@ -79,8 +80,9 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
-            Dense arrays of any array-API library, memory maps, CSR or CSC of SciPy or cupyx, of any
-            real type. Never changed; sparse data are never made dense.
+            Dense arrays of any array-API library that can be changed in place (not JAX, Dask and
+            other lazy ones), memory maps, CSR or CSC of SciPy or cupyx, of any real type. Never
+            changed; sparse data are never made dense.
         y : array of shape (n_samples,)
             Class labels: numbers or strings, at least two classes.
         sample_weight : array of shape (n_samples,), optional
@@ -146,6 +148,9 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         """Raise for parameters that are wrong whatever the data are."""
         check_k(self.k)
+        verbose: Any = self.verbose
+        if not isinstance(verbose, bool | np.bool_ | numbers.Integral) or verbose < 0:
+            raise ValueError(f"verbose={verbose!r} is not valid: use True, False or an int >= 0.")
 
     def _solve(self, block: Block, samples: Samples, ctx: Context) -> Fitted:
         raise NotImplementedError
@@ -436,15 +441,22 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
         y : array of shape (n_samples,)
+            Labels that the model does not know are misses.
         sample_weight : array of shape (n_samples,), optional
 
         Returns
         -------
         float
+
+        Raises
+        ------
+        TypeError, ValueError
+            As scikit-learn's ``accuracy_score``: for labels that are missing, continuous, or
+            strings where the classes are numbers.
         """
-        codes, _ = self._predict_codes(X, "score")
-        predicted = self.classes_[to_numpy(codes)]
-        right = np.asarray(predicted == host_labels(y, type(self).__name__, len(predicted)))
+        codes = to_numpy(self._predict_codes(X, "score")[0])
+        labels = host_labels(y, type(self).__name__, len(codes))
+        right = codes == encode_for_score(labels, self.classes_)
         weights = check_weights(sample_weight, len(right))
         if weights is not None and not weights.any():
             raise ValueError("all sample weights are zero: there is nothing to average.")

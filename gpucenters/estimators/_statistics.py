@@ -8,6 +8,8 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from ..arrays.context import Context, run_with_oom_retry
+from ..arrays.inputs import check_input
+from ..arrays.namespace import to_numpy
 from ..blocks.block import Block
 from ..blocks.samples import Samples, raise_without_weight
 from ..solvers.centers import Centers
@@ -243,7 +245,8 @@ class StatisticsClassifier(CenterClassifier):
         """The sorted distinct labels that the user names."""
         if isinstance(classes, set | frozenset):
             classes = list(classes)
-        given = encode(np.asarray(classes).ravel())[0]
+        check_input(classes, "classes")
+        given = encode(to_numpy(classes).ravel(), "classes")[0]
         if len(given) < 2:
             raise ValueError(f"classes must name at least two classes, got {given.tolist()}.")
         return given

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -22,6 +24,7 @@ from .selection import Selection, resolve_k, warn_of_no_gain
 from .smoothing import check_alpha
 from .swaps import SupportValue, best_support
 
+DEFAULT_TOL = 1e-9  # a share of the log-likelihood that no one will miss
 _MOST_MASS = 1e150  # beyond it squares overflow; beyond as many times alpha shares underflow
 
 
@@ -60,6 +63,8 @@ class MultinomialCenters(Centers):
         Smoothing: added to each sum.
     mass : tuple of K floats
         B_c: the smoothed sums of each class over all features.
+    tol : float
+        How far the dual may be from its minimum, as a share of C.
     """
 
     ARRAYS: ClassVar[tuple[str, ...]] = ("total",)
@@ -68,6 +73,7 @@ class MultinomialCenters(Centers):
     total: Array
     alpha: float
     mass: tuple[float, ...]
+    tol: float = DEFAULT_TOL
 
     def _smoothed(self, columns: Array) -> Array:
         return self.backend.xp.take(self.total, columns, axis=1) + self.alpha
@@ -101,7 +107,7 @@ class MultinomialCenters(Centers):
         gain = divergence(self._smoothed(support), p)
         positive = int(xp.count_nonzero(gain > 0))
         if positive < count:
-            warn_of_no_gain(k, count, positive)
+            warn_of_no_gain(m, positive)
         # A feature alone has one share in each class: every support of one feature has the value 0.
         gap = max(bound - found.value, 0.0) if count > 1 else 0.0
         return MultinomialSelection(support, gain, tuple(p), found.value, gap)
@@ -112,9 +118,10 @@ class MultinomialCenters(Centers):
         """(candidates, p, bound, best support among the candidates)."""
         xp, screen = self.backend.xp, Screen(self.total, self.alpha, ctx)
         columns = screen.first(k, p)
+        slack = self.tol * abs(self._tied_likelihood(ctx)) if self.tol else 0.0
         while True:
             f = self._smoothed(columns)
-            dual = solve_dual(f, k, p)
+            dual = solve_dual(f, k, p, slack)
             wider, missed = screen.missed(columns, f, k, dual.p)
             if not missed:
                 break
@@ -198,7 +205,9 @@ class MultinomialCenters(Centers):
         return LinearForm(shift, xp.permute_dims(slope, (1, 0)), constant)
 
 
-def solve_multinomial(sums: ClassSums, ctx: Context, alpha: float) -> MultinomialCenters:
+def solve_multinomial(
+    sums: ClassSums, ctx: Context, alpha: float, tol: float = DEFAULT_TOL
+) -> MultinomialCenters:
     """Sparse multinomial naive Bayes from class sums, to be solved for each k.
 
     Parameters
@@ -207,6 +216,8 @@ def solve_multinomial(sums: ClassSums, ctx: Context, alpha: float) -> Multinomia
     ctx : Context
     alpha : float
         Positive.
+    tol : float
+        See `check_tol`.
 
     Raises
     ------
@@ -221,7 +232,15 @@ def solve_multinomial(sums: ClassSums, ctx: Context, alpha: float) -> Multinomia
             f"the values of X are too large: their sum is {sum(mass):g}, with alpha={alpha:g} it "
             f"may be at most {most:g}. Rescale X."
         )
-    return MultinomialCenters(sums.backend, tuple(sums.class_weight), sums.total, alpha, mass)
+    weight = tuple(sums.class_weight)
+    return MultinomialCenters(sums.backend, weight, sums.total, alpha, mass, tol)
+
+
+def check_tol(tol: Any) -> float:
+    """The tolerance as a float: not negative; a ValueError for anything else."""
+    if isinstance(tol, bool) or not isinstance(tol, numbers.Real) or not 0 <= float(tol) < math.inf:
+        raise ValueError(f"tol={tol!r} is not valid: use a number that is not negative.")
+    return float(tol)
 
 
 def multinomial_nb(
@@ -229,6 +248,7 @@ def multinomial_nb(
     y: Any,
     *,
     alpha: float = 1.0,
+    tol: float = DEFAULT_TOL,
     n_classes: int | None = None,
     sample_weight: Any = None,
     device: str | None = None,
@@ -248,6 +268,8 @@ def multinomial_nb(
         Classes 0..K-1.
     alpha : float, default=1.0
         Smoothing; below 1e-10 it counts as 1e-10.
+    tol : float, default=1e-9
+        How far the bound may be from the least one, relative to the log-likelihood C.
     n_classes : int, optional
         K; by default the largest code + 1.
     sample_weight : array of shape (n,), optional
@@ -282,10 +304,10 @@ def multinomial_nb(
     >>> chosen.support, chosen.gap
     (array([0, 1]), 0.0)
     """
-    alpha = check_alpha(alpha)
+    alpha, tol = check_alpha(alpha), check_tol(tol)
 
     def solve(block: Block, samples: Samples, ctx: Context) -> MultinomialCenters:
         block = block.read_as(NotNegative("multinomial_nb"))
-        return solve_multinomial(class_sums(block, samples, ctx), ctx, alpha)
+        return solve_multinomial(class_sums(block, samples, ctx), ctx, alpha, tol)
 
     return solve_from_data(solve, X, y, n_classes, sample_weight, device, memory_budget)

@@ -7,7 +7,7 @@ import warnings
 
 from gpucenters import DeviceUnavailableError, UninformativeFeaturesWarning
 
-from . import duality, fit, gpu, mahalanobis, scaling, stream
+from . import duality, fit, gpu, mahalanobis, permutations, scaling, stream
 from .shapes import FIT_SHAPES
 
 
@@ -35,7 +35,10 @@ def main() -> None:
     device.add_argument("--repeat", type=int, default=7, help="rounds, alternating")
     device.add_argument("--json", help="write the figures to this file")
     full = commands.add_parser("mahalanobis", help="a full covariance, beside LDA")
-    for parser_ in (one, slope, batch, full):
+    shuffle = commands.add_parser("permutations", help="permuted labels beside a loop of refits")
+    shuffle.add_argument("--permutations", type=int, default=1000)
+    shuffle.add_argument("--models", nargs="+", choices=list(permutations.MODELS), default=["l2"])
+    for parser_ in (one, slope, batch, full, shuffle):
         parser_.add_argument("--device", default="cpu", help="cpu, cuda, cuda:N or auto")
         parser_.add_argument("--repeat", type=int, default=5, help="rounds, alternating")
         parser_.add_argument("--json", help="write the figures to this file")
@@ -47,6 +50,7 @@ def main() -> None:
         "fit": fit,
         "gpu": gpu,
         "mahalanobis": mahalanobis,
+        "permutations": permutations,
         "scaling": scaling,
         "stream": stream,
     }

@@ -11,9 +11,11 @@ from .estimators import (
     L1CenterClassifier,
     L2CenterClassifier,
     MahalanobisCenterClassifier,
+    PermutationGains,
     SparseBernoulliNB,
     SparseMultinomialNB,
     odds_ratio,
+    permutation_gains,
     thresholded_multinomial,
 )
 from .files import load
@@ -29,6 +31,7 @@ __all__ = [
     "L1CenterClassifier",
     "L2CenterClassifier",
     "MahalanobisCenterClassifier",
+    "PermutationGains",
     "SparseBernoulliNB",
     "SparseMultinomialNB",
     "UninformativeFeaturesWarning",
@@ -36,5 +39,6 @@ __all__ = [
     "devices",
     "load",
     "odds_ratio",
+    "permutation_gains",
     "thresholded_multinomial",
 ]

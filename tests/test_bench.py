@@ -52,6 +52,24 @@ def test_a_stream_of_batches_is_timed(tmp_path: Path, monkeypatch: pytest.Monkey
     assert all(np.isfinite(each["ours"]["median"]) for each in widths.values())
 
 
+def test_permuted_labels_are_timed_beside_refits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    from bench import permutations
+
+    small = np.random.default_rng(0).normal(size=(20, 6)), np.arange(20) % 2, "small"
+    monkeypatch.setattr(permutations, "data", lambda: small)
+    path = tmp_path / "figures.json"
+    permutations.run(
+        argparse.Namespace(
+            device="cpu", repeat=1, json=str(path), permutations=5, models=["l2", "l1"]
+        )
+    )
+    written = json.loads(path.read_text())["models"]
+    assert all(np.isfinite(row["ratio"]) for row in written.values()) and len(written) == 2
+
+
 @pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_matrix])
 def test_device_bench_times_every_row_without_an_error(
     kind: Any, monkeypatch: pytest.MonkeyPatch

@@ -17,6 +17,7 @@ __all__ = [
     "backend_of",
     "clip_negative",
     "index_mask",
+    "running_max",
     "to_float",
     "to_floats",
     "to_host",
@@ -70,6 +71,12 @@ def index_mask(index: Array, size: int) -> Array:
     """A mask of shape (size,): True at ``index``, which holds different numbers 0..size-1."""
     xp = array_namespace(index)
     return (numpy_cupy if is_numpy_or_cupy(xp) else portable).index_mask(index, size, xp)
+
+
+def running_max(x: Array) -> Array:
+    """The largest of the first rows of ``x``, for each number of rows: of the shape of ``x``."""
+    xp = array_namespace(x)
+    return (numpy_cupy if is_numpy_or_cupy(xp) else portable).running_max(x, xp)
 
 
 def clip_negative(x: Array) -> Array:

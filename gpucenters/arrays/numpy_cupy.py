@@ -138,6 +138,21 @@ def sorted_lines(chunk: Array, lists: ClassLists, xp: Namespace, scratch: Scratc
     return table
 
 
+def running_max(x: Array, xp: Namespace) -> Array:
+    """The largest of the first rows of ``x``, for each number of rows: of the shape of ``x``."""
+    if not is_numpy(xp):
+        return portable.running_max(x, xp)
+    if x.shape[1] < _LONG_ROW:
+        return np.maximum.accumulate(x, axis=0)
+    out = x.copy()
+    for above, row in itertools.pairwise(out):  # several times as fast on long rows
+        np.maximum(above, row, out=row)
+    return out
+
+
+_LONG_ROW = 64
+
+
 def _sort_flat(chunk: Array, lists: ClassLists, xp: Namespace) -> Array:
     """`sorted_lines` by sorts of one dimension.
 

@@ -22,6 +22,15 @@ def index_mask(index: Array, size: int, xp: Namespace) -> Array:
     return xp.searchsorted(order, every, side="right") > xp.searchsorted(order, every, side="left")
 
 
+def running_max(x: Array, xp: Namespace) -> Array:
+    """The largest of the first rows of ``x``, for each number of rows: of the shape of ``x``."""
+    step = 1
+    while step < x.shape[0]:
+        x = xp.concat([x[:step, ...], xp.maximum(x[step:, ...], x[:-step, ...])])
+        step *= 2
+    return x
+
+
 def sorted_lines(chunk: Array, lists: ClassLists, xp: Namespace, scratch: Scratch) -> Array:
     """Each column of a chunk as a line, the rows of each class sorted within it: (b, n)."""
     line = xp.permute_dims(xp.take(chunk, lists.order, axis=0), (1, 0))

@@ -9,12 +9,66 @@ from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.typing import Array
 from .accumulators import CentredSums, RawSums
+from .labelled_columns import LabelledColumns
+from .labels import Labels
 from .readers import Reader
 from .samples import Samples
 from .scatter import ScatterSums
 from .sorted_columns import SortedColumns
 
 Result = TypeVar("Result")
+
+
+class Strip(Protocol):
+    """Some columns of X in a given order, on the backend: b features for labels of all kinds.
+
+    Runs of columns start..stop are worked on for p permutations of the labels at once.
+    """
+
+    @property
+    def width(self) -> int:
+        """How many columns there are."""
+
+    def cuts(self, permutations: int, size: int) -> list[tuple[int, int]]:
+        """(start, stop) of runs of columns, of about ``size`` values and sums each."""
+
+    def label_sums(self, labels: Labels, start: int, stop: int) -> Array:
+        """Sums of x over each class of each permutation, in some columns: (K, b, p), float64.
+
+        Exact where values are integers and sums are less than 2^53.
+
+        Parameters
+        ----------
+        labels : Labels
+        start, stop : int
+        """
+
+    def label_moments(self, labels: Labels, start: int, stop: int) -> tuple[Array, Array]:
+        """Sums, and sums of squares about the class means: two arrays of shape (K, b, p)."""
+
+    def map_label_medians(
+        self,
+        task: Callable[[SortedColumns | LabelledColumns], tuple[Array, ...]],
+        results: int,
+        labels: Labels,
+        start: int,
+        stop: int,
+        ctx: Context,
+    ) -> list[Array]:
+        """``task`` of the columns, sorted within each class of each permutation: arrays (b, p).
+
+        A column is sorted once for all permutations. Where all class medians are known to be zero
+        the task is not called, and its results are zero.
+
+        Parameters
+        ----------
+        task : callable
+            Gives ``results`` arrays with a number for each column of its own.
+        results : int
+        labels : Labels
+        start, stop : int
+        ctx : Context
+        """
 
 
 class Block(Protocol):
@@ -87,6 +141,16 @@ class Block(Protocol):
 
         Columns are a slice or an array of numbers. Columns whose medians all are zero may be left
         out. Ranges of columns are worked on side by side, in halves where memory runs out.
+        """
+
+    def strips(self, columns: Array, ctx: Context) -> Iterator[tuple[slice, Strip]]:
+        """The columns in the given order, as many at a time as memory allows: (part, these).
+
+        Parameters
+        ----------
+        columns : array of integers of shape (d,)
+            In any order, without duplicates.
+        ctx : Context
         """
 
     def product(

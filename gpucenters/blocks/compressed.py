@@ -199,8 +199,13 @@ class Compressed:
         table[columns] = xp.arange(int(columns.shape[0]), dtype=kind)
         return table
 
-    def select(self, columns: Array, ctx: Context, *, by_row: bool) -> Compressed:
-        """Some columns (ascending, no duplicates) on ``backend``, in the given layout."""
+    def select(
+        self, columns: Array, ctx: Context, *, by_row: bool, ascending: bool = True
+    ) -> Compressed:
+        """Some columns (no duplicates) on ``backend``, in the given layout.
+
+        ``ascending``: whether their numbers are. Others need the layout by column.
+        """
         xp, backend = self.backend.xp, self.backend
         position = self.position_table(columns)
         kind = position.dtype
@@ -225,7 +230,7 @@ class Compressed:
         # cupyx would sort pairs by comparison; a sort of one number is a radix sort.
         kind = kind if values.shape[0] < INT32 else xp.int64
         major, minor = (xp.astype(p, kind) for p in ((rows, cols) if by_row else (cols, rows)))
-        if by_row != self.by_row:
+        if by_row != self.by_row or not ascending:
             order = xp.argsort(major, stable=True)
             major, minor, values = (xp.take(part, order) for part in (major, minor, values))
         bounds = xp.arange(shape[0 if by_row else 1] + 1, dtype=kind)

@@ -27,6 +27,7 @@ from .row_chunk import RowChunk
 from .samples import Samples
 from .scatter import ScatterSums
 from .sorted_columns import SortedColumns, SortingPlan, column_too_large, sort_columns
+from .strips import DenseStrip
 
 _LEAST_SORT_COLUMNS = 64  # with fewer columns in a range the steps of the search are too small
 
@@ -211,6 +212,22 @@ class DenseBlock:
         most = ctx.budget // (48 * n)
         width = max(1, min(m, most, _LEAST_SORT_COLUMNS + 4 * self._chunk_size(ctx) // n))
         return SortingPlan(list(ranges(m, width)), sort, column_too_large(n))
+
+    def strips(self, columns: Array, ctx: Context) -> Iterator[tuple[slice, DenseStrip]]:
+        """The columns in the given order, as many at a time as memory allows: see `Block`."""
+        (n, _), d, here = self.shape, int(columns.shape[0]), backend_of(self.array)
+        columns = here.move(columns)
+        for start, stop in ranges(d, max(1, min(d, ctx.budget // (32 * n)))):
+            some, parts = columns[start:stop], []
+            # Row by row: a memory map is read in order.
+            for cut in ranges(n, max(1, self._chunk_size(ctx) // (stop - start))):
+                with here.current():
+                    xp = array_namespace(self.array)
+                    part = xp.take(self.array[cut[0] : cut[1], :], some, axis=1)
+                part = self._widen(part, cut[0], some)
+                # What was sent to a device is valid for a while only.
+                parts.append(part if self._upload is None else part + 0)
+            yield slice(start, stop), DenseStrip(self.backend, self.backend.xp.concat(parts))
 
     # --- products and scores -------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ from .samples import Samples
 from .scatter import ScatterSums
 from .sorted_columns import SortedColumns, SortingPlan, column_too_large
 from .sparse_sorting import sort_segments
+from .strips import SparseStrip
 
 _SORT_ENTRIES = 2**20  # entries in one range of columns: enough for each step of the search
 _SORT_BYTES = 96  # workspace for each of them
@@ -128,6 +129,15 @@ class SparseBlock(Compressed):
         here = backend_of(self.data)
         with here.current():
             return here.xp.ones(self.nnz, dtype=here.xp.bool)
+
+    def strips(self, columns: Array, ctx: Context) -> Iterator[tuple[slice, SparseStrip]]:
+        """The columns in the given order, as many at a time as memory allows: see `Block`."""
+        stored = self.backend.xp.take(sparse_sums.stored_per_column(self, ctx), columns)
+        # Put in order, an entry takes about 48 bytes on the way.
+        cost = np.concatenate([[0], np.cumsum(48 * to_numpy(stored) + 64)])
+        for start, stop in row_ranges(cost, max(1, ctx.budget // 2)):
+            part = self.select(columns[start:stop], ctx, by_row=False, ascending=False)
+            yield slice(start, stop), SparseStrip(part)
 
     # --- products and scores -------------------------------------------------------------------
 

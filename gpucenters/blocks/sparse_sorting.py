@@ -44,6 +44,36 @@ def sort_segments(
     if not bool(xp.all(counts)):
         left = xp.nonzero(counts)[0]
         column, segment, x, weight = _take_entries(left, column, segment, x, weight, xp)
+    return lists_of_entries(column, segment, x, weight, b, samples)
+
+
+def lists_of_entries(
+    column: Array,
+    segment: Array,
+    x: Array,
+    weight: Array | None,
+    b: int,
+    samples: Samples,
+    *,
+    in_order: bool = False,
+) -> tuple[Array, SparseSortedColumns | None]:
+    """`sort_segments` of entries that are not zero, given one by one.
+
+    Parameters
+    ----------
+    column : array of integers of shape (e,)
+        From 0 to b - 1.
+    segment : array of integers of shape (e,)
+        Class times b plus column.
+    x : array of shape (e,)
+    weight : array of shape (e,), positive, or None
+    b : int
+    samples : Samples
+    in_order : bool
+        Whether the values of each column are ascending already.
+    """
+    backend, k = samples.backend, samples.n_classes
+    xp, kind = backend.xp, column.dtype
     # The weight that is stored, of each class and column.
     held = backend.zeros(k * b, xp.int64 if samples.has_integer_weights else xp.float64)
     share = xp.ones(x.shape[0], dtype=held.dtype) if weight is None else weight
@@ -61,7 +91,11 @@ def sort_segments(
         column, segment, x, weight = _take_entries(left, column, segment, x, weight, xp)
         position = xp.astype(xp.cumsum(xp.astype(undecided, xp.int64)) - 1, kind)
         segment = (segment // b) * width + xp.take(position, column)
-    return kept, _lists(x, segment, weight, xp.take(held, kept, axis=1), samples)
+    held = xp.take(held, kept, axis=1)
+    if in_order:  # a stable sort by segment leaves the values of each ascending
+        order = xp.argsort(segment, stable=True)
+        segment, x = xp.take(segment, order), xp.take(x, order)
+    return kept, _lists(x, segment, weight, held, samples, in_order=in_order)
 
 
 def _take_entries(
@@ -83,6 +117,8 @@ def _lists(
     weight: Array | None,
     held: Array,
     samples: Samples,
+    *,
+    in_order: bool,
 ) -> SparseSortedColumns:
     backend, shape = samples.backend, held.shape
     xp = backend.xp
@@ -96,7 +132,9 @@ def _lists(
     else:
         stored = backend.zeros(k * width, xp.int64)
         numpy_cupy.scatter_add(stored, segment, xp.ones_like(segment, dtype=xp.int64), xp)
-    values, weights = numpy_cupy.segment_sort(x, segment, k * width, xp, weight)
+    values, weights = x, weight
+    if not in_order:
+        values, weights = numpy_cupy.segment_sort(x, segment, k * width, xp, weight)
     ends = xp.cumsum(stored)
     start = ends - stored
     count = x.shape[0]

@@ -4,13 +4,16 @@ from .baselines import odds_ratio, thresholded_multinomial
 from .centers import L1CenterClassifier, L2CenterClassifier
 from .mahalanobis import MahalanobisCenterClassifier
 from .naive_bayes import SparseBernoulliNB, SparseMultinomialNB
+from .permutation import PermutationGains, permutation_gains
 
 __all__ = [
     "L1CenterClassifier",
     "L2CenterClassifier",
     "MahalanobisCenterClassifier",
+    "PermutationGains",
     "SparseBernoulliNB",
     "SparseMultinomialNB",
     "odds_ratio",
+    "permutation_gains",
     "thresholded_multinomial",
 ]

@@ -23,6 +23,7 @@ from ..blocks.convert import as_block
 from ..blocks.readers import Reader
 from ..blocks.samples import Samples, check_every_class, check_weights, make_samples
 from ..solvers.centers import Centers
+from ..solvers.permutation import NullGain
 from ..solvers.selection import Selection, check_k
 from ._fitted import Fitted, learned
 from .labels import decode, encode, encode_for_score, host_labels
@@ -152,6 +153,10 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"verbose={verbose!r} is not valid: use True, False or an int >= 0.")
 
     def _solve(self, block: Block, samples: Samples, ctx: Context) -> Fitted:
+        raise NotImplementedError
+
+    def _null_gain(self, block: Block, samples: Samples, ctx: Context) -> NullGain:
+        """The gains of this fitted model under permuted labels, for `permutation_gains`."""
         raise NotImplementedError
 
     def _report(self, shape: tuple[int, int]) -> None:

@@ -20,6 +20,7 @@ from ..solvers.multinomial import (
     check_tol,
     solve_multinomial,
 )
+from ..solvers.permutation import NullGain, bernoulli_null_gain, multinomial_null_gain
 from ..solvers.priors import class_log_prior
 from ..solvers.selection import Selection
 from ..solvers.smoothing import check_alpha
@@ -254,6 +255,9 @@ class SparseBernoulliNB(_NaiveBayes):
     ) -> BernoulliCenters:
         return solve_bernoulli(statistics, ctx, check_alpha(params["alpha"]))
 
+    def _null_gain(self, block: Block, samples: Samples, ctx: Context) -> NullGain:
+        return bernoulli_null_gain(samples, check_alpha(self.alpha))
+
 
 class SparseMultinomialNB(_NaiveBayes):
     """Sparse multinomial naive Bayes classifier and feature selector.
@@ -396,6 +400,9 @@ class SparseMultinomialNB(_NaiveBayes):
         self, statistics: ClassSums, params: dict[str, Any], ctx: Context
     ) -> MultinomialCenters:
         return solve_multinomial(statistics, ctx, check_alpha(params["alpha"]), params["tol"])
+
+    def _null_gain(self, block: Block, samples: Samples, ctx: Context) -> NullGain:
+        return multinomial_null_gain(block, samples, check_alpha(self.alpha), ctx)
 
     @learned
     def gap_(self) -> float:

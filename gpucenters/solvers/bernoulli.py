@@ -7,6 +7,7 @@ import numbers
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.functions import array_namespace, clip_negative, index_mask, to_float
 from ..arrays.typing import Array
@@ -131,6 +132,12 @@ def solve_bernoulli(sums: ClassSums, ctx: Context, alpha: float) -> BernoulliCen
 
     loss = -to_float(ctx.sum_columns(fill, m, len(weight)))
     return BernoulliCenters(backend, tuple(weight), gain, loss, None, total, alpha)
+
+
+def bernoulli_gain(total: Array, weights: list[float], alpha: float, backend: Backend) -> Array:
+    """The gain of features, (d,), from class sums, (K, d), and W_c: see `_gain`."""
+    weight = backend.asarray(weights)[:, None]
+    return _gain(total, *_counts(total, weight, alpha), weights, weight, alpha)
 
 
 def _gain(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..arrays.functions import array_namespace, backend_of
@@ -42,7 +42,7 @@ def _series(z: Array) -> Array:
     return z * z * found
 
 
-def divergence(f: Array, p: list[float]) -> Array:
+def divergence(f: Array, p: Sequence[float | Array]) -> Array:
     """Relative entropy h_i(p) of each feature: sum over c of f_ci log( f_ci / (g_i p_c) ).
 
     With g_i the sum over c of f_ci: how much the log-likelihood of counts grows if the shares of
@@ -51,25 +51,26 @@ def divergence(f: Array, p: list[float]) -> Array:
 
     Parameters
     ----------
-    f : array of shape (K, d), float64, positive
-    p : list of K positive floats that sum to 1
+    f : array of shape (K, ..., d), float64, positive
+    p : sequence of K positive floats that sum to 1, or of arrays of such for each f
+        Of shapes that broadcast to (..., d).
 
     Returns
     -------
-    array of shape (d,)
+    array of shape (..., d)
     """
     xp = array_namespace(f)
     g = xp.sum(f, axis=0)
     h = xp.zeros_like(g)
     for part, share in _groups(p, f):
         expected = g * share
-        h = h + xp.sum(expected * phi((f[part, :] - expected) / expected), axis=0)
+        h = h + xp.sum(expected * phi((f[part, ...] - expected) / expected), axis=0)
     return h
 
 
-def _groups(p: list[float], like: Array) -> Iterator[tuple[slice, Any]]:
+def _groups(p: Sequence[float | Array], like: Array) -> Iterator[tuple[slice, Any]]:
     """Some classes at a time, with their shares as a column: a call each would be slow for many."""
-    if len(p) <= _FEW_CLASSES:
+    if len(p) <= _FEW_CLASSES or not isinstance(p[0], float):
         yield from ((slice(c, c + 1), share) for c, share in enumerate(p))
         return
     shares = backend_of(like).asarray(p)[:, None]

@@ -13,13 +13,15 @@ from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.errors import raise_overflow
 from ..blocks.half_weight import ClassHalf, JointHalf
+from ..blocks.labelled_columns import LabelledColumns
 from ..blocks.samples import Samples
 from ..blocks.sorted_columns import SortedColumns
+from ..statistics.base import Statistics
 from ..statistics.moments import class_moments
 from .centers import SparseCenters
 from .entry import solve_from_data
 from .medians import class_intervals, midpoint, tied_interval
-from .scaling import check_scale, feature_scale, separation, warn_of_separating
+from .scaling import Scale, check_scale, feature_scale, separation, warn_of_separating
 
 
 @dataclass(frozen=True)
@@ -112,10 +114,7 @@ def solve_l1(block: Block, samples: Samples, ctx: Context, scale: str | None = N
         block.check_finite(False, ctx)
         raise_overflow(int(xp.nonzero(~xp.isfinite(loss))[0][0]))
     if sigma is not None:
-        gain = gain / sigma
-        if k == 2:  # features that are constant in each of two classes have one gain, to the bit
-            equal = xp.ones_like(gain) * separation(moments)
-            gain = xp.where(separates & (loss == 0), equal, gain)
+        gain = scaled_l1_gain(gain, loss, Scale(sigma, separates), moments)
         loss = loss / sigma
     total_loss = to_float(xp.sum(loss))
     if not bool(xp.all(xp.isfinite(gain))) or not math.isfinite(total_loss):
@@ -124,8 +123,34 @@ def solve_l1(block: Block, samples: Samples, ctx: Context, scale: str | None = N
     return L1Centers(backend, tuple(samples.class_weight), gain, total_loss, sigma, free, tied)
 
 
+def scaled_l1_gain(gain: Array, loss: Array, scale: Scale, classes: Statistics | Samples) -> Array:
+    """The gain with each feature divided by its scale; ``loss`` is that of its class medians."""
+    gain = gain / scale.sigma
+    if len(classes.class_weight) > 2:
+        return gain
+    # Features that are constant in each of two classes have one gain, to the bit.
+    xp = classes.backend.xp
+    equal = xp.ones_like(gain) * separation(classes)
+    return xp.where(scale.separates & (loss == 0), equal, gain)
+
+
 def _medians(samples: Samples, columns: SortedColumns) -> tuple[Array, Array, Array, Array]:
-    """(free, tied, gain, loss of free) of some sorted columns, unscaled.
+    """(free, tied, gain, loss of free) of some sorted columns, unscaled."""
+    free, tied, gain = l1_medians(samples, columns)
+    return free, tied, gain, l1_loss(samples, columns, free)
+
+
+def l1_loss(samples: Samples, columns: SortedColumns | LabelledColumns, free: Array) -> Array:
+    """The sum over the classes of the mean distance to centers ``free`` (K, b): (b,)."""
+    backend, xp = columns.backend, columns.backend.xp
+    (losses,) = columns.weighted_sums(lambda x, center: (xp.abs(x - center),), free)
+    return xp.sum(losses / backend.asarray(samples.class_weight)[:, None], axis=0)
+
+
+def l1_medians(
+    samples: Samples, columns: SortedColumns | LabelledColumns
+) -> tuple[Array, Array, Array]:
+    """(free, tied, gain) of some sorted columns, unscaled.
 
     ``gain = sum_c (1 / W_c) sum_j s_j (|x_j - tied| - |x_j - free_c|)``: eq. 18 with the other
     sign, summed term by term, so that nothing cancels. It is exactly zero where the intervals of
@@ -138,10 +163,8 @@ def _medians(samples: Samples, columns: SortedColumns) -> tuple[Array, Array, Ar
     shared = common_low <= common_high
     w = backend.asarray(samples.class_weight)[:, None]
     tied = midpoint(common_low, common_high)
-    (losses,) = columns.weighted_sums(lambda x, center: (xp.abs(x - center),), free)
-    loss = xp.sum(losses / w, axis=0)
     if not backend.sync_is_expensive and bool(xp.all(shared)):
-        return free, tied, xp.zeros_like(tied), loss
+        return free, tied, xp.zeros_like(tied)
     # Elsewhere all joint medians lie between the intervals. (Where they share a point nothing is to
     # be searched, and an interval of one point costs no rounds.)
     start = xp.where(shared, common_low, common_high)
@@ -149,7 +172,7 @@ def _medians(samples: Samples, columns: SortedColumns) -> tuple[Array, Array, Ar
     tied = xp.where(shared, tied, midpoint(*joint))
     difference = columns.loss_difference(free, tied[None, :] + xp.zeros_like(free))
     gain = xp.where(shared, xp.zeros_like(tied), clip_negative(xp.sum(difference / w, axis=0)))
-    return free, tied, gain, loss
+    return free, tied, gain
 
 
 def l1_centers(

@@ -14,12 +14,13 @@ from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.errors import raise_overflow
 from ..blocks.samples import Samples
+from ..statistics.base import Statistics
 from ..statistics.moments import ClassMoments, class_moments
 from .centers import SparseCenters
 from .close_scores import PairForm, pair_form, scaled_metric
 from .entry import solve_from_data
 from .linear_form import LinearForm, squared_distance_form
-from .scaling import scale_at, scale_divisor, separation, warn_of_separating
+from .scaling import Scale, scale_divisor, scale_of_sums, separation, warn_of_separating
 
 _UNDERFLOW = 1e-140  # sums below it have squares near, or below, the smallest numbers
 
@@ -96,7 +97,7 @@ def solve_l2(moments: ClassMoments, ctx: Context, scale: str | None = None) -> L
     if scale is None:
 
         def fill(part: slice) -> None:
-            gain[part] = _gain(total[:, part], weight, backend)
+            gain[part] = l2_gain(total[:, part], weight, backend)
 
         ctx.map_columns(fill, m, len(weight))
         squares = moments.within_sum_of_squares(ctx)
@@ -106,15 +107,10 @@ def solve_l2(moments: ClassMoments, ctx: Context, scale: str | None = None) -> L
 
         def fill_scaled(part: slice) -> Array:
             centred = moments.centred_at(part)
-            found = scale_at(moments, centred, part, scale, divisor)
+            found = scale_of_sums(total[:, part], centred, moments, scale, divisor)
             sigma[part], separates[part] = found
-            variance = sigma[part] * sigma[part]
-            scaled = _gain(total[:, part], weight, backend) / variance
-            if len(weight) == 2:  # features that separate two classes have one gain, to the bit
-                equal = xp.ones_like(scaled) * (0.5 * separation(moments) ** 2)
-                scaled = xp.where(found.separates, equal, scaled)
-            gain[part] = scaled
-            return xp.sum(centred / variance, axis=1)
+            gain[part] = scaled_l2_gain(total[:, part], found, moments)
+            return xp.sum(centred / (found.sigma * found.sigma), axis=1)
 
         squares = to_floats(ctx.sum_columns(fill_scaled, m, len(weight)))
         if scale == "pooled":
@@ -124,7 +120,18 @@ def solve_l2(moments: ClassMoments, ctx: Context, scale: str | None = None) -> L
     return L2Centers(backend, tuple(weight), gain, loss, sigma, total)
 
 
-def _gain(total: Array, weight: list[float], backend: Backend) -> Array:
+def scaled_l2_gain(total: Array, scale: Scale, classes: Statistics | Samples) -> Array:
+    """`l2_gain` with each feature divided by its scale."""
+    weight, xp = classes.class_weight, classes.backend.xp
+    gain = l2_gain(total, weight, classes.backend) / (scale.sigma * scale.sigma)
+    if len(weight) > 2:
+        return gain
+    # Features that separate two classes have one gain, to the bit.
+    equal = xp.ones_like(gain) * (0.5 * separation(classes) ** 2)
+    return xp.where(scale.separates, equal, gain)
+
+
+def l2_gain(total: Array, weight: list[float], backend: Backend) -> Array:
     """How much the objective falls if a feature is free, unscaled: Prop. 1.
 
     ``gain_i = sum_c (free_ci - tied_i)^2``, where free_c are the class means and tied is their

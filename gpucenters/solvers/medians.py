@@ -12,6 +12,7 @@ import math
 from ..arrays.functions import array_namespace
 from ..arrays.typing import Array
 from ..blocks.half_weight import ClassHalf, JointHalf
+from ..blocks.labelled_columns import LabelledColumns
 from ..blocks.sorted_columns import SortedColumns
 
 _MANY = 8  # classes from which on one sort costs less than a search in their lists
@@ -22,8 +23,12 @@ def midpoint(low: Array, high: Array) -> Array:
     return array_namespace(low).where(low == high, low, 0.5 * low + 0.5 * high)
 
 
-def class_intervals(columns: SortedColumns, half: ClassHalf) -> tuple[Array, Array]:
+def class_intervals(
+    columns: SortedColumns | LabelledColumns, half: ClassHalf
+) -> tuple[Array, Array]:
     """Ends of the interval of medians of each class and column: two arrays of shape (K, b)."""
+    if isinstance(columns, LabelledColumns):
+        return columns.class_intervals()
     xp = columns.backend.xp
     if columns.plain:  # the number of items is their weight
         item = (columns.size + 1) // 2 - 1
@@ -37,7 +42,7 @@ def class_intervals(columns: SortedColumns, half: ClassHalf) -> tuple[Array, Arr
 
 
 def tied_interval(
-    columns: SortedColumns, half: JointHalf, low: Array, high: Array
+    columns: SortedColumns | LabelledColumns, half: JointHalf, low: Array, high: Array
 ) -> tuple[Array, Array]:
     """Ends of the interval of joint medians, each class with total weight one.
 
@@ -53,6 +58,8 @@ def tied_interval(
     low : array of shape (b,)
     high : array of shape (b,)
     """
+    if isinstance(columns, LabelledColumns):
+        return columns.tied_interval()
     xp, backend = columns.backend.xp, columns.backend
     k, b = columns.shape
     if columns.plain and k == 2 and not half.tolerance:

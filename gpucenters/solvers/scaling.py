@@ -10,6 +10,7 @@ from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.functions import array_namespace, to_host
 from ..arrays.typing import Array
+from ..blocks.samples import Samples
 from ..statistics.base import Statistics
 from ..statistics.moments import ClassMoments
 from .selection import warn
@@ -73,14 +74,15 @@ def feature_scale(moments: ClassMoments, scale: str, ctx: Context) -> Scale:
     found = Scale(backend.zeros(m), backend.zeros(m, backend.xp.bool))
 
     def fill(part: slice) -> None:
-        here = scale_at(moments, moments.centred_at(part), part, scale, divisor)
+        total, centred = moments.total[:, part], moments.centred_at(part)
+        here = scale_of_sums(total, centred, moments, scale, divisor)
         found.sigma[part], found.separates[part] = here
 
     ctx.map_columns(fill, m, k)
     return found
 
 
-def scale_divisor(moments: Statistics, scale: str) -> float:
+def scale_divisor(moments: Statistics | Samples, scale: str) -> float:
     """What the sums of squares are divided by.
 
     Raises
@@ -132,14 +134,14 @@ def are_repetitions(weight: Sequence[float], means: int) -> bool:
     return sum(weight) - means >= _LEAST_DIVISOR
 
 
-def scale_at(
-    moments: ClassMoments, centred: Array, part: slice, scale: str, divisor: float
+def scale_of_sums(
+    total: Array, centred: Array, classes: Statistics | Samples, scale: str, divisor: float
 ) -> Scale:
-    """`feature_scale` of some features, with their centred squares at hand."""
-    backend, xp = moments.backend, moments.backend.xp
-    weight, n = moments.class_weight, sum(moments.count)
+    """`feature_scale` of some features, from their class sums and centred squares: two (K, b)."""
+    backend, xp = classes.backend, classes.backend.xp
+    weight, n = classes.class_weight, sum(classes.count)
     within = xp.sum(centred, axis=0)
-    variance, mean, _ = variance_over_all(moments.total[:, part], within, weight, backend)
+    variance, mean, _ = variance_over_all(total, within, weight, backend)
     constant = _is_constant(variance, xp.abs(mean), n)
     separates = xp.zeros_like(constant)
     if scale == "pooled":
@@ -151,14 +153,14 @@ def scale_at(
     return Scale(xp.sqrt(xp.where(one, xp.ones_like(variance), variance)), separates)
 
 
-def separation(moments: Statistics) -> float:
+def separation(classes: Statistics | Samples) -> float:
     """The distance of the means of two classes, in units of sigma, of a feature that separates.
 
     With no variance within the classes, that over all samples is W_0 W_1 / W^2 times the squared
     distance, so that the distance is W / sqrt(W_0 W_1 n eps) for each such feature.
     """
-    w0, w1 = moments.class_weight
-    return (w0 + w1) / math.sqrt(w0) / math.sqrt(w1) / math.sqrt(sum(moments.count) * _EPS)
+    w0, w1 = classes.class_weight
+    return (w0 + w1) / math.sqrt(w0) / math.sqrt(w1) / math.sqrt(sum(classes.count) * _EPS)
 
 
 def warn_of_separating(separates: Array) -> None:

@@ -1,0 +1,156 @@
+"""Medians of columns that are sorted once, under the labels of many permutations.
+
+One walk along the sorted rows counts the samples of each class so far, of all columns and labels
+side by side: so no list of values is made for each permutation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ..arrays.backend import Backend
+from ..arrays.typing import Array
+from .half_weight import JointHalf
+from .labels import Labels
+
+
+@dataclass(frozen=True)
+class LabelledColumns:
+    """Columns (b) that are sorted once, under p permutations: to a model b * p features.
+
+    Attributes
+    ----------
+    backend : Backend
+    values : array of shape (n, b), float64
+        Each column ascending.
+    origin : array of integers of shape (n, b)
+        The sample of each value.
+    labels : Labels
+    """
+
+    backend: Backend
+    values: Array
+    origin: Array
+    labels: Labels
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(K, b * p)."""
+        return self.labels.samples.n_classes, self.values.shape[1] * self.labels.count
+
+    def _rows(self, first: int = 0, last: int | None = None) -> Iterator[tuple[int, Array]]:
+        """(row, class of the value in this row of each column and permutation, (b, p))."""
+        xp, n = self.backend.xp, self.values.shape[0]
+        for i in range(first, n if last is None else last):
+            yield i, xp.take(self.labels.codes, self.origin[i, :], axis=0)
+
+    @cached_property
+    def _row_numbers(self) -> Any:
+        """The type of row numbers and counts, as small as can be: a walk reads little memory."""
+        xp, n = self.backend.xp, self.values.shape[0]
+        return xp.uint8 if n < 2**8 else xp.uint16 if n < 2**16 else xp.int64
+
+    @cached_property
+    def _halves(self) -> tuple[list[Array], list[Array], Array, Array]:
+        """Rows at which half of the weight is reached, and exceeded: of each class, and jointly."""
+        xp, kind, k = self.backend.xp, self._row_numbers, self.labels.samples.n_classes
+        weight = [int(w) for w in self.labels.samples.class_weight]
+        joint = JointHalf.of(self.labels.samples)
+        # The sum of all masses times factors is twice the goal.
+        types = ((xp.int16, 2**15), (xp.int32, 2**31), (xp.int64, 2**63))
+        wide = next((t for t, limit in types if 2 * joint.goal < limit), xp.float64)
+        wide = xp.float64 if joint.tolerance else wide
+        factor = [xp.astype(joint.factor[c, 0], wide) for c in range(k)]
+        shape = (self.values.shape[1], self.labels.count)
+        mass, low, high = ([self.backend.zeros(shape, kind) for _ in range(k)] for _ in range(3))
+        joint_low, joint_high = self.backend.zeros(shape, kind), self.backend.zeros(shape, kind)
+        for i, code in self._rows():
+            for c in range(k - 1):
+                mass[c] += xp.astype(code == c, kind)
+            mass[-1] = xp.full_like(joint_low, i + 1) - sum(mass[1:-1], mass[0])
+            for c in range(k):
+                low[c] += xp.astype(mass[c] < (weight[c] + 1) // 2, kind)
+                high[c] += xp.astype(mass[c] <= weight[c] // 2, kind)
+            shares = [xp.astype(mass[c], wide) * factor[c] for c in range(k)]
+            total = sum(shares[1:], shares[0])
+            joint_low += xp.astype(total < joint.goal - joint.tolerance, kind)
+            joint_high += xp.astype(total <= joint.goal + joint.tolerance, kind)
+        return low, high, joint_low, joint_high
+
+    def _values_at(self, row: Array) -> Array:
+        """The value in a row of each column and permutation: (b * p,)."""
+        xp, (n, b) = self.backend.xp, self.values.shape
+        row = xp.minimum(xp.astype(row, xp.int64), self.backend.asarray(n - 1))
+        at = row * b + self.backend.arange(b)[:, None]
+        return xp.take(xp.reshape(self.values, (-1,)), xp.reshape(at, (-1,)))
+
+    def class_intervals(self) -> tuple[Array, Array]:
+        """Ends of the interval of medians of each class: two arrays of shape (K, b * p)."""
+        low, high, _, _ = self._halves
+        xp = self.backend.xp
+        return (
+            xp.stack([self._values_at(row) for row in low]),
+            xp.stack([self._values_at(row) for row in high]),
+        )
+
+    def tied_interval(self) -> tuple[Array, Array]:
+        """Ends of the interval of joint medians: two arrays of shape (b * p,)."""
+        return self._values_at(self._halves[2]), self._values_at(self._halves[3])
+
+    def loss_difference(self, center: Array, other: Array) -> Array:
+        """Sum of |x - other| - |x - center| over each class: (K, b * p).
+
+        For the class medians and the joint ones. A sample beyond both points counts by plus or
+        minus their distance, and half of the class, rounded down, lies beyond its median on the far
+        side: only the samples between the two points are summed.
+        """
+        xp, kind, k = self.backend.xp, self._row_numbers, self.labels.samples.n_classes
+        low, high, joint_low, joint_high = self._halves
+        shape = joint_low.shape
+        above = [xp.reshape(other[c, :] > center[c, :], shape) for c in range(k)]
+        first = [xp.where(above[c], high[c], joint_high) for c in range(k)]
+        last = [xp.where(above[c], joint_low, low[c]) for c in range(k)]
+        sums = [self.backend.zeros(shape) for _ in range(k)]
+        between = [self.backend.zeros(shape, kind) for _ in range(k)]
+        # Relative to the middle of the column, so that sums of values far from zero keep digits.
+        middle = self.values[self.values.shape[0] // 2, :]
+        nothing = self.backend.asarray(0.0)
+        bounds: tuple[int, int | None] = (0, None)
+        if not self.backend.sync_is_expensive:
+            bounds = min(int(xp.min(f)) for f in first), 1 + max(int(xp.max(x)) for x in last)
+            bounds = bounds[0], min(bounds[1], self.values.shape[0])
+        for i, code in self._rows(*bounds):
+            x = (self.values[i, :] - middle)[:, None]
+            for c in range(k):
+                inside = (code == c) & (first[c] <= i) & (last[c] >= i)
+                between[c] += xp.astype(inside, kind)
+                sums[c] += xp.where(inside, x, nothing)
+        found = []
+        for c, weight in enumerate(self.labels.samples.class_weight):
+            m, t = (xp.reshape(p[c, :], shape) - middle[:, None] for p in (center, other))
+            count = xp.astype(between[c], xp.float64)
+            terms = (t + m) * count - 2 * sums[c]
+            beyond = xp.abs(t - m) * (2 * (weight // 2) + count - weight)
+            found.append(xp.reshape(beyond + xp.where(above[c], terms, -terms), (-1,)))
+        return xp.stack(found)
+
+    def weighted_sums(
+        self, f: Callable[..., tuple[Array, ...]], *parameters: Array
+    ) -> tuple[Array, ...]:
+        """Sums over the samples x of each part of ``f(x, *p)``: see `SortedColumns`."""
+        xp, k = self.backend.xp, self.labels.samples.n_classes
+        shape = (k, self.values.shape[1], self.labels.count)
+        params = [xp.reshape(p, shape) for p in parameters]
+        classes = xp.arange(k, dtype=self.labels.codes.dtype, device=self.backend.device)[
+            :, None, None
+        ]
+        sums: tuple[Array, ...] = ()
+        for i, code in self._rows():
+            terms = f(self.values[i, :][None, :, None], *params)
+            mine = code[None, :, :] == classes
+            terms = tuple(xp.where(mine, t, xp.zeros_like(t)) for t in terms)
+            sums = tuple(s + t for s, t in zip(sums, terms, strict=True)) if sums else terms
+        return tuple(xp.reshape(s, (k, -1)) for s in sums)

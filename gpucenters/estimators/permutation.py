@@ -1,0 +1,359 @@
+"""How sure a selection is: gains under permuted labels, and p-values from them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import numbers
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state, column_or_1d
+
+from ..arrays.context import Context, run_with_oom_retry
+from ..arrays.namespace import to_numpy
+from ..solvers.permutation import PermutationCounts, count_permutations
+from ..solvers.selection import ranking_key, warn
+from ._base import CenterClassifier, read_only
+from .labels import encode_against, host_labels
+from .mahalanobis import MahalanobisCenterClassifier
+from .validation import check_X, work_backend
+
+
+@dataclass(frozen=True)
+class PermutationGains:
+    """Gains compared with those under permuted labels: the result of `permutation_gains`.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_features,), float64
+        Observed gain of each feature.
+    ranking : ndarray of shape (n_features,), int64
+        Features by descending score (ties: lower index first).
+    pvalues : ndarray of shape (n_features,), float64
+        Of each feature on its own.
+    pvalues_fwer : ndarray of shape (n_features,), float64
+        Adjusted for all features (Westfall & Young, maximum of the gains, step-down): to take the
+        features below alpha makes one error or more with a probability of at most alpha.
+    qvalues : ndarray of shape (n_features,), float64
+        ``pvalues`` adjusted by Benjamini & Hochberg: to take the features up to q makes a false
+        discovery rate of at most q, if the features are independent or positively dependent.
+    false_discoveries : ndarray of shape (n_features,), float64
+        Mean number, over the permutations, of features whose gain under permuted labels reaches the
+        score of the feature (SAM).
+    n_permutations : int
+        How many label vectors were compared.
+    exact : bool
+        Whether these are all distinct label vectors, the observed one among them.
+    feature_names : ndarray of shape (n_features,), or None
+        Only where X had string column names.
+    """
+
+    scores: np.ndarray
+    ranking: np.ndarray = field(repr=False)
+    pvalues: np.ndarray
+    pvalues_fwer: np.ndarray
+    qvalues: np.ndarray
+    false_discoveries: np.ndarray = field(repr=False)
+    n_permutations: int
+    exact: bool
+    feature_names: np.ndarray | None = field(default=None, repr=False)
+
+    def k_at(self, fdr: float = 0.05, method: str = "permutation") -> int:
+        """The largest number of features whose estimated false discovery rate is at most ``fdr``.
+
+        Parameters
+        ----------
+        fdr : float, default=0.05
+            Above 0 and at most 1.
+        method : {"permutation", "bh"}, default="permutation"
+            "permutation": the estimate of SAM for the first k features of ``ranking``, the mean
+            number of gains under permuted labels that reach the k-th score, divided by k. It counts
+            all features as if they were null, so it is too large rather than too small. "bh":
+            ``qvalues``. With P permutations a p-value is at least 1 / (P + 1), so that fewer than
+            n_features / (fdr (P + 1)) features can never pass.
+
+        Returns
+        -------
+        int
+            0 where no number of features is that sure. Features with equal scores count together.
+
+        Warns
+        -----
+        UserWarning
+            With "bh", where nothing passes and too few permutations alone may be the reason.
+        """
+        if not (isinstance(fdr, numbers.Real) and 0 < float(fdr) <= 1):
+            raise ValueError(f"fdr={fdr!r} is not valid: use a number above 0 and at most 1.")
+        m = len(self.scores)
+        if method == "bh":
+            passed = int(np.count_nonzero(self.qvalues <= fdr))
+            least = m * self._least_pvalue() / fdr
+            if passed == 0 and least > 1:
+                warn(
+                    f"no feature passes at fdr={fdr:g}: p-values of {self.n_permutations} "
+                    f"permutations are at least {self._least_pvalue():.3g}, so that by "
+                    f"Benjamini-Hochberg fewer than {math.ceil(least)} of {m} features can never "
+                    "pass. Use more permutations, or method='permutation'."
+                )
+            return passed
+        if method != "permutation":
+            raise ValueError(f"method={method!r} is not valid: use 'permutation' or 'bh'.")
+        keys = ranking_key(self.scores)[self.ranking]
+        count = np.searchsorted(-keys, -keys, side="right")  # features that reach each score
+        good = count[self.false_discoveries[self.ranking] <= fdr * count]
+        return int(good.max(initial=0))
+
+    def _least_pvalue(self) -> float:
+        return 1.0 / (self.n_permutations + (not self.exact))
+
+
+def permutation_gains(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    n_permutations: int = 1000,
+    groups: Any = None,
+    random_state: Any = None,
+    verbose: bool = False,
+) -> PermutationGains:
+    """P-values of all features: their gains against those under permuted labels.
+
+    The gain of a feature is compared with the gains that it has when the labels are shuffled: equal
+    to refitting on each shuffled ``y``, but the labels of many permutations go through X together.
+    Where there are at most ``n_permutations`` distinct label vectors, all of them are taken, and
+    the p-values are exact.
+
+    Parameters
+    ----------
+    estimator : classifier of this package
+        Fitted or not; it stays as it is, and k does not matter. `MahalanobisCenterClassifier` is
+        refused.
+    X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
+    y : array of shape (n_samples,)
+        Class labels.
+    n_permutations : int, default=1000
+        P.
+    groups : array of shape (n_samples,), optional
+        Labels are permuted within each group alone: blocks, batches, subjects.
+    random_state : int, RandomState or None, default=None
+    verbose : bool, default=False
+        Show progress.
+
+    Returns
+    -------
+    PermutationGains
+
+    Raises
+    ------
+    TypeError
+        For a model whose features change with the labels, or of another package.
+    ValueError
+        As ``estimator.fit`` raises, for lengths that differ, and for groups within which all labels
+        are equal.
+
+    Notes
+    -----
+    The p-value of a feature is ``(1 + b) / (1 + P)``, where b is the number of permutations in
+    which its gain is the observed one or more, compared by the ranking key (40 significant bits).
+    The hypothesis is that the labels are exchangeable (within the groups) given the features.
+
+    A p-value says how surprising a gain is if the feature has nothing to do with the classes. It
+    does not say how well a classifier predicts, nor whether a feature tells anything beyond the
+    others: correlated features are all significant together. ``pvalues`` of the k best of many
+    features are not significance of these: for what was selected, read ``pvalues_fwer`` or
+    ``qvalues``, which are adjusted for the search over all features. All of them refer to the data
+    on which the features were chosen. A model that is fitted to the selected features must be
+    judged on other samples.
+
+    ``k_at(method="permutation")`` compares the gains of all features with each other, and so needs
+    gains of one unit: use ``scale="std"`` or "pooled" where features differ in scale. P-values of
+    single features do not need it, and ``pvalues_fwer`` are valid without it, but have less power.
+
+    For `SparseMultinomialNB` the gain is h_i(p) at fixed p, the shares of the classes in all counts
+    (under the same labels), as ``scores_`` has it for ``k="all"``: the p of other k depends on the
+    selected features. The scale "std" does not depend on the labels, and is that of the data.
+
+    References
+    ----------
+    .. [1] P. Westfall and S. Young, "Resampling-Based Multiple Testing", Wiley, 1993.
+    .. [2] V. Tusher, R. Tibshirani and G. Chu, "Significance analysis of microarrays applied to the
+       ionizing radiation response", PNAS 98, 2001.
+    .. [3] Y. Benjamini and Y. Hochberg, "Controlling the false discovery rate", J. R. Statist. Soc.
+       B 57, 1995.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from gpucenters import L2CenterClassifier, permutation_gains
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> found = permutation_gains(L2CenterClassifier(scale="std"), X, y, 199, random_state=0)
+    >>> found.k_at(fdr=0.01)
+    25
+    >>> (found.pvalues_fwer > 0.05).nonzero()[0]
+    array([ 9, 11, 14, 18, 19])
+    """
+    if not isinstance(estimator, CenterClassifier):
+        raise TypeError(
+            f"permutation_gains takes a classifier of gpucenters, got {type(estimator).__name__}."
+        )
+    count = n_permutations
+    if isinstance(count, bool) or not isinstance(count, numbers.Integral) or count < 1:
+        raise ValueError(f"n_permutations={n_permutations!r} is not valid: use an int >= 1.")
+    if isinstance(estimator, MahalanobisCenterClassifier):
+        raise TypeError(
+            "permutation_gains does not take MahalanobisCenterClassifier: its features are formed "
+            "with the covariance within the classes, so that they change with the labels. Use "
+            "L2CenterClassifier(scale='pooled')."
+        )
+    model = clone(estimator).set_params(k="all", verbose=False).fit(X, y)
+    checked = check_X(model, X, reset=False)
+    n = checked.shape[0]
+    codes = encode_against(host_labels(y, "permutation_gains", n), model.classes_)
+    codes = codes.astype(np.min_scalar_type(len(model.classes_) - 1))
+    labels = PermutedLabels(codes, _group_codes(groups, codes), int(count), random_state)
+
+    def task(ctx: Context) -> PermutationCounts:
+        block, samples = model._enter(checked, codes, model.classes_, None, ctx)
+        gain = model._null_gain(block, samples, ctx)
+        found = count_permutations(gain, block, samples, labels.codes, labels.count, ctx)
+        return found.to_host()
+
+    backend, budget = work_backend(model, checked), model.memory_budget
+    found = run_with_oom_retry(task, backend, budget, verbose=verbose)
+    return _adjusted(found, labels, getattr(model, "feature_names_in_", None))
+
+
+def _group_codes(groups: Any, codes: np.ndarray) -> np.ndarray:
+    """The group of each sample, 0 for all without groups."""
+    if groups is None:
+        return np.zeros(len(codes), dtype=np.intp)
+    found = column_or_1d(to_numpy(groups) if hasattr(groups, "get") else groups)
+    if found.shape[0] != len(codes):
+        raise ValueError(f"groups has {found.shape[0]} entries, but X has {len(codes)} samples.")
+    _, order = np.unique(found, return_inverse=True)
+    return order
+
+
+class PermutedLabels:
+    """Permutations of class codes within groups: at random, or all distinct ones if few.
+
+    Parameters
+    ----------
+    codes : ndarray of integers of shape (n,)
+    groups : ndarray of integers of shape (n,)
+    count : int
+        How many at most.
+    random_state : int, RandomState or None
+    """
+
+    def __init__(
+        self, codes: np.ndarray, groups: np.ndarray, count: int, random_state: Any
+    ) -> None:
+        self._codes = codes
+        self._by_group = np.argsort(groups, kind="stable")
+        self._groups = groups
+        sizes = np.bincount(groups)
+        self._cuts = list(itertools.pairwise([0, *np.cumsum(sizes).tolist()]))
+        distinct = self._distinct(count)
+        if distinct == 1:
+            raise ValueError(
+                "the labels cannot be permuted: within each of the groups all of them are equal."
+            )
+        self.exact = distinct is not None
+        self.count = count if distinct is None else distinct
+        # A seed of its own for each, so that they do not depend on how many are made at a time.
+        random = check_random_state(random_state)
+        self._seeds = None if self.exact else random.randint(2**31 - 1, size=(count, 2))
+        self._all = np.stack(list(self._every())) if self.exact else None
+
+    def _distinct(self, most: int) -> int | None:
+        """How many distinct label vectors there are; None for more than ``most``."""
+        sizes = [np.bincount(self._codes[self._by_group[a:b]]).tolist() for a, b in self._cuts]
+        logs = (math.lgamma(sum(s) + 1) - sum(math.lgamma(x + 1) for x in s) for s in sizes)
+        if sum(logs) > math.log(most) + 1:  # too large a number to be formed
+            return None
+        found = 1
+        for of_classes in sizes:
+            left = sum(of_classes)
+            for size in of_classes:
+                found *= math.comb(left, size)
+                left -= size
+        return found if found <= most else None
+
+    def _every(self) -> Iterator[np.ndarray]:
+        """All distinct label vectors."""
+        in_groups = [self._codes[self._by_group[a:b]] for a, b in self._cuts]
+        for parts in itertools.product(*(list(_orders(np.sort(p))) for p in in_groups)):
+            found = np.empty_like(self._codes)
+            found[self._by_group] = np.concatenate(parts)
+            yield found
+
+    def codes(self, start: int, stop: int) -> np.ndarray:
+        """The class codes of some permutations, a column each: (n, stop - start)."""
+        if self._all is not None:
+            return np.ascontiguousarray(self._all[start:stop].T)
+        assert self._seeds is not None
+        found = np.empty((len(self._codes), stop - start), dtype=self._codes.dtype)
+        for column, seed in enumerate(self._seeds[start:stop]):
+            random = np.random.default_rng(seed)
+            if len(self._cuts) == 1:
+                found[:, column] = random.permutation(self._codes)
+                continue
+            shuffled = np.lexsort((random.random(len(self._codes)), self._groups))
+            found[self._by_group, column] = self._codes[shuffled]
+        return found
+
+
+def _orders(values: np.ndarray) -> Iterator[np.ndarray]:
+    """All distinct orders of ascending values, in lexicographic order."""
+    values = values.copy()
+    while True:
+        yield values.copy()
+        rises = np.flatnonzero(values[:-1] < values[1:])
+        if not len(rises):
+            return
+        at = rises[-1]
+        other = np.flatnonzero(values > values[at])[-1]
+        values[[at, other]] = values[[other, at]]
+        values[at + 1 :] = values[at + 1 :][::-1]
+
+
+def _adjusted(
+    found: PermutationCounts, labels: PermutedLabels, names: np.ndarray | None
+) -> PermutationGains:
+    """P-values from counts, each feature's in its place."""
+    order: Any = found.order
+    itself = 0 if labels.exact else 1  # all label vectors hold the observed one
+    tries = labels.count + itself
+    pvalues = (found.own + itself) / tries
+    fwer = np.maximum.accumulate((found.largest + itself) / tries)
+    return PermutationGains(
+        scores=read_only(found.gain),
+        ranking=read_only(order),
+        pvalues=_placed(pvalues, order),
+        pvalues_fwer=_placed(fwer, order),
+        qvalues=_placed(_benjamini_hochberg(pvalues), order),
+        false_discoveries=_placed(found.reached / labels.count, order),
+        n_permutations=labels.count,
+        exact=labels.exact,
+        feature_names=names,
+    )
+
+
+def _placed(values: Any, order: np.ndarray) -> np.ndarray:
+    placed = np.empty_like(values)
+    placed[order] = values
+    return read_only(placed)
+
+
+def _benjamini_hochberg(pvalues: np.ndarray) -> np.ndarray:
+    m = len(pvalues)
+    order = np.argsort(pvalues, kind="stable")
+    share = pvalues[order] * m / np.arange(1, m + 1)
+    q = np.empty(m)
+    q[order] = np.minimum(np.minimum.accumulate(share[::-1])[::-1], 1.0)
+    return q

@@ -1,0 +1,339 @@
+"""Gains under permuted labels: equal to refits, and p-values that hold what they promise."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+from scipy import stats
+from sklearn.base import clone
+
+from gpucenters import (
+    L1CenterClassifier,
+    L2CenterClassifier,
+    MahalanobisCenterClassifier,
+    PermutationGains,
+    SparseBernoulliNB,
+    SparseMultinomialNB,
+    permutation_gains,
+)
+from gpucenters.arrays.context import Context
+from gpucenters.blocks.convert import as_block
+from gpucenters.blocks.labels import Labels
+from gpucenters.blocks.samples import make_samples
+from gpucenters.estimators.permutation import PermutedLabels
+from gpucenters.solvers import ranking_key
+from gpucenters.solvers.permutation import _map_gains
+
+EXACT = [L2CenterClassifier(), L1CenterClassifier(), SparseBernoulliNB()]
+ROUNDED = [
+    L2CenterClassifier(scale="std"),
+    L2CenterClassifier(scale="pooled"),
+    L1CenterClassifier(scale="std"),
+    L1CenterClassifier(scale="pooled"),
+    SparseMultinomialNB(),
+]
+
+
+def _id(model: Any) -> str:
+    return f"{type(model).__name__}-{getattr(model, 'scale', None)}"
+
+
+def _problem(k: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Whole numbers with many ties and zeros; some columns are full, one constant, one empty."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 4, (23, 12)) * (rng.random((23, 12)) < np.linspace(0.2, 1, 12))
+    y = rng.permutation(np.arange(23) % k)
+    X[:, 1], X[:, 2], X[:, 3] = 3, 0, X[:, 3] + 2 * y
+    return X, y
+
+
+def _null(model: Any, X: Any, y: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """The gains of ``model`` for each column of ``codes``, the columns of X in reverse: (m, p)."""
+    model = clone(model).fit(X, y)
+    backend = model._fitted.backend
+    ctx = Context.of(backend)
+    block = model._read(as_block(X, backend))
+    samples = make_samples(y, X.shape[0], backend)
+    xp, m = backend.xp, X.shape[1]
+    gain = model._null_gain(block, samples, ctx)
+    batches = lambda: [Labels(backend.asarray(codes), samples)]  # noqa: E731
+    every = xp.flip(backend.arange(m))
+    parts = [g for _, _, g in _map_gains(lambda g, _: g, gain, block, every, batches, ctx)]
+    return xp.flip(xp.concat(parts), axis=0)
+
+
+def _shuffled(y: np.ndarray, count: int) -> np.ndarray:
+    codes = y.astype(np.uint8)
+    return PermutedLabels(codes, np.zeros(len(y), int), count, 5).codes(0, count)
+
+
+def _refits(model: Any, X: Any, codes: np.ndarray, backend: Any) -> np.ndarray:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fits = [clone(model).fit(X, labels) for labels in codes.T]
+    return np.stack([backend.host(fit.scores_) for fit in fits], axis=1)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("model", EXACT, ids=_id)
+def test_gains_of_integers_are_those_of_refits_to_the_bit(model: Any, k: int, backend: Any) -> None:
+    X, y = _problem(k)
+    codes = _shuffled(y, 5)
+    for container in backend.containers(X, (np.float32,)):
+        found = backend.host(_null(model, container, y, codes))
+        np.testing.assert_array_equal(found, _refits(model, container, codes, backend))
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("model", [*ROUNDED, *EXACT], ids=_id)
+def test_gains_of_reals_are_those_of_refits_to_rounding(model: Any, k: int, backend: Any) -> None:
+    X, y = _problem(k)
+    X = X * np.sqrt(2.0)
+    codes = _shuffled(y, 5)
+    for container in backend.containers(X):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = backend.host(_null(model, container, y, codes))
+        expected = _refits(model, container, codes, backend)
+        np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("offset", [0, 1e6])
+def test_a_pooled_scale_far_from_zero_keeps_its_digits(offset: float, backend: Any) -> None:
+    """Raw sums of squares would leave four digits of it."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, 4)) + offset
+    X[:2, 0] = 0  # (Not stored in sparse data.)
+    X[:, 3] = np.where(X[:, 1] > offset, 0.1 + 0.2, 0.3)  # constant up to rounding
+    y = rng.permutation(np.arange(40) % 2)
+    codes, model = _shuffled(y, 5), L2CenterClassifier(scale="pooled")
+    for container in backend.containers(X):
+        found = backend.host(_null(model, container, y, codes))
+        expected = _refits(model, container, codes, backend)
+        np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-20)
+
+
+def _by_definition(
+    model: Any, X: np.ndarray, y: np.ndarray, codes: np.ndarray, itself: int
+) -> dict[str, np.ndarray]:
+    """P-values from refits, by their definitions."""
+    key = ranking_key(clone(model).fit(X, y).scores_)
+    null = np.stack([ranking_key(clone(model).fit(X, c).scores_) for c in codes.T])
+    tries, order = len(null) + itself, np.argsort(-key, kind="stable")
+    fwer, before = np.empty(len(key)), 0.0
+    for rank, i in enumerate(order):
+        largest = null[:, order[rank:]].max(axis=1)
+        before = fwer[i] = max(before, (itself + np.sum(largest >= key[i])) / tries)
+    return {
+        "pvalues": (itself + np.sum(null >= key, axis=0)) / tries,
+        "pvalues_fwer": fwer,
+        "false_discoveries": np.sum(null[:, :, None] >= key, axis=(0, 1)) / len(null),
+        "ranking": order,
+    }
+
+
+@pytest.mark.parametrize("model", EXACT, ids=_id)
+def test_p_values_are_those_of_their_definitions(model: Any, backend: Any) -> None:
+    X, y = _problem(2, seed=3)
+    codes = PermutedLabels(y.astype(np.uint8), np.zeros(len(y), int), 60, 7).codes(0, 60)
+    expected = _by_definition(model, X.astype(np.float64), y, codes, itself=1)
+    expected["qvalues"] = stats.false_discovery_control(expected["pvalues"])
+    for container in backend.containers(X):
+        found = permutation_gains(model, container, y, 60, random_state=7)
+        for name, value in expected.items():
+            np.testing.assert_allclose(getattr(found, name), value, rtol=1e-14, err_msg=name)
+        fitted = clone(model).fit(container, y)
+        np.testing.assert_array_equal(found.scores, backend.host(fitted.scores_))
+        assert (found.n_permutations, found.exact) == (60, False)
+
+
+def test_results_do_not_depend_on_memory_or_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small budget makes many passes over X and many batches of permutations."""
+    X, y = _problem(2)
+    models = [L2CenterClassifier(), L1CenterClassifier(), L2CenterClassifier(scale="pooled")]
+    for model, container in itertools.product(models, [X, scipy.sparse.csr_array(X)]):
+        found = []
+        for budget, threads in ((None, "1"), (20_000, "1"), (3_000, "2")):
+            monkeypatch.setenv("OMP_NUM_THREADS", threads)
+            model.set_params(memory_budget=budget)
+            found.append(permutation_gains(model, container, y, 50, random_state=0))
+        for other in found[1:]:
+            for name in ("pvalues", "pvalues_fwer", "false_discoveries"):
+                np.testing.assert_array_equal(getattr(other, name), getattr(found[0], name))
+
+
+@pytest.mark.parametrize("model", [L2CenterClassifier("all", scale="pooled"), *EXACT], ids=_id)
+def test_host_data_may_be_compared_on_a_device(model: Any) -> None:
+    X, y = _problem(3)
+    for container in (X, np.asfortranarray(X, np.float32), scipy.sparse.csr_array(X)):
+        there, here = (
+            permutation_gains(clone(model).set_params(device=d), container, y, 40, random_state=0)
+            for d in ("cuda", "cpu")
+        )
+        for name in ("ranking", "pvalues", "pvalues_fwer", "false_discoveries"):
+            np.testing.assert_array_equal(getattr(there, name), getattr(here, name))
+
+
+# --- label vectors ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("groups", [None, [0, 0, 0, 0, 1, 1, 1, 1]])
+def test_few_label_vectors_are_all_taken_and_the_p_values_exact(groups: Any) -> None:
+    rng = np.random.default_rng(2)
+    X = rng.integers(0, 9, (8, 5)).astype(float)
+    y = np.array([0, 1, 1, 0, 1, 0, 2, 0])
+    blocks = np.asarray(groups or [0] * 8)
+    every = {
+        p
+        for p in set(itertools.permutations(y.tolist()))
+        if groups is None or (sorted(p[:4]) == sorted(y[:4]) and sorted(p[4:]) == sorted(y[4:]))
+    }
+    codes = np.array(sorted(every)).T
+    model = L2CenterClassifier()
+    found = permutation_gains(model, X, y, len(every), groups=groups and blocks)
+    assert found.exact and found.n_permutations == len(every)
+    expected = _by_definition(model, X, y, codes, itself=0)
+    for name, value in expected.items():
+        np.testing.assert_allclose(getattr(found, name), value, rtol=1e-14, err_msg=name)
+    fewer = permutation_gains(model, X, y, len(every) - 1, groups=groups and blocks)
+    assert not fewer.exact and fewer.n_permutations == len(every) - 1
+
+
+def test_labels_are_permuted_within_their_groups_and_every_order_is_as_likely() -> None:
+    codes, groups = np.array([0, 1, 0, 1, 1, 2]), np.array([1, 0, 1, 0, 1, 0])
+    found = PermutedLabels(codes, groups, 8, 0)
+    assert not found.exact
+    labels = found.codes(0, 8)
+    np.testing.assert_array_equal(labels[:, 3:5], found.codes(3, 5))
+    many = PermutedLabels(np.tile(codes, 2), np.tile(groups, 2), 3000, 0).codes(0, 3000)
+    for group in (0, 1):
+        rows = np.tile(groups, 2) == group
+        expected = np.bincount(np.tile(codes, 2)[rows], minlength=3)
+        for c in range(3):
+            share = np.mean(many[rows] == c, axis=1)
+            mean = expected[c] / rows.sum()
+            assert (np.sum(many[rows] == c, axis=0) == expected[c]).all()
+            assert np.abs(share - mean).max() <= 5 * np.sqrt(mean * (1 - mean) / 3000)
+
+
+def test_groups_remove_what_the_groups_explain() -> None:
+    """Batches of unequal classes: a feature that tells the batch alone is not significant."""
+    rng = np.random.default_rng(0)
+    batch = np.repeat([0, 1], 40)
+    y = np.concatenate([np.arange(40) % 4 == 0, np.arange(40) % 4 != 0]).astype(int)
+    X = np.stack([batch + 0.1 * rng.normal(size=80), y + rng.normal(size=80)], axis=1)
+    free = permutation_gains(L2CenterClassifier(), X, y, 199, random_state=0)
+    within = permutation_gains(L2CenterClassifier(), X, y, 199, groups=batch, random_state=0)
+    assert free.pvalues[0] == 1 / 200
+    assert within.pvalues[0] > 0.05 >= within.pvalues[1]
+
+
+# --- what the p-values promise ---------------------------------------------------------------
+
+
+def _singh(data_dir: Path) -> tuple[np.ndarray, np.ndarray]:
+    with np.load(data_dir / "singh.npz") as data:
+        return data["X"], data["y"]
+
+
+def test_p_values_of_shuffled_labels_are_uniform_on_gene_expression(data_dir: Path) -> None:
+    """Of 200 shuffles of the labels, each compared with 99 more."""
+    X, y = _singh(data_dir)
+    X = X[:, ::600]
+    rng = np.random.default_rng(0)
+    found = np.stack(
+        [
+            permutation_gains(
+                L2CenterClassifier(), X, rng.permutation(y), 99, random_state=s
+            ).pvalues
+            for s in range(200)
+        ]
+    )
+    for p in found.T:  # p is uniform on 0.01, 0.02, ..., 1
+        assert stats.kstest(p - 0.01 * rng.random(p.shape), "uniform").pvalue > 1e-4
+
+
+def test_p_values_of_values_that_tie_are_not_too_small_and_few_selections_err() -> None:
+    """Zeros and ones: P(p <= a) <= a, and one error or more in 5% of all searches at most."""
+    rng = np.random.default_rng(1)
+    X = scipy.sparse.csr_array((rng.random((30, 40)) < 0.15).astype(float))
+    y = np.arange(30) % 2
+    small, errors, sets = np.zeros(3), 0, 300
+    for s in range(sets):
+        found = permutation_gains(L2CenterClassifier(), X, rng.permutation(y), 99, random_state=s)
+        small += [np.mean(found.pvalues <= a) for a in (0.01, 0.05, 0.2)]
+        errors += bool(np.any(found.pvalues_fwer <= 0.05))
+    for share, a in zip(small / sets, (0.01, 0.05, 0.2), strict=True):
+        assert share <= a + 4 * np.sqrt(a / sets / 40)
+    assert errors <= stats.binom.ppf(0.9999, sets, 0.05)
+
+
+# --- k_at and errors -------------------------------------------------------------------------
+
+
+def _made(pvalues: Any, false: Any, scores: Any, count: int = 99) -> PermutationGains:
+    scores = np.asarray(scores, float)
+    order = np.argsort(-scores, kind="stable")
+    q = stats.false_discovery_control(pvalues)
+    parts = (np.asarray(pvalues), np.asarray(pvalues), q, np.asarray(false, float))
+    return PermutationGains(scores, order, *parts, count, False)
+
+
+def test_k_at_is_the_largest_k_of_a_small_enough_estimate() -> None:
+    # 0.1/1, 0.4/3 (two equal scores), 0.36/4, 3/5
+    found = _made([0.01] * 5, [0.4, 0.1, 0.4, 3.0, 0.36], [5, 9, 5, 1, 3])
+    assert [found.k_at(f) for f in (0.05, 0.09, 0.1, 0.14, 0.6)] == [0, 4, 4, 4, 5]
+    ties = _made([0.01] * 5, [0.4, 0.1, 0.4, 3.0, 2.0], [5, 9, 5, 1, 3])
+    assert [ties.k_at(f) for f in (0.1, 0.13, 0.14, 0.5)] == [1, 1, 3, 4]
+
+
+def test_k_at_by_benjamini_hochberg_says_when_there_are_too_few_permutations() -> None:
+    found = _made([0.01, 0.01, 0.5, 0.9], [0] * 4, [4, 3, 2, 1])
+    assert found.k_at(0.05, method="bh") == 2
+    m = 100
+    few = _made([0.01] * 5 + [0.5] * 95, [0.0] * m, np.arange(m, 0, -1.0))
+    with pytest.warns(UserWarning, match="fewer than 20 of 100 features"):
+        assert few.k_at(0.05, method="bh") == 0
+    enough = _made([0.01] * 20 + [0.5] * 80, [0.0] * m, np.arange(m, 0, -1.0))
+    assert enough.k_at(0.05, method="bh") == 20
+
+
+@pytest.mark.parametrize("fdr", [0, -0.1, 1.5, float("nan"), "a"])
+def test_k_at_refuses_what_is_no_rate(fdr: Any) -> None:
+    with pytest.raises(ValueError, match="fdr="):
+        _made([0.5], [1.0], [1.0]).k_at(fdr)
+    with pytest.raises(ValueError, match="method="):
+        _made([0.5], [1.0], [1.0]).k_at(0.1, method="sam")
+
+
+def test_what_cannot_be_permuted_is_refused() -> None:
+    X, y = _problem(2)
+    with pytest.raises(TypeError, match="change with the labels"):
+        permutation_gains(MahalanobisCenterClassifier(), X, y)
+    with pytest.raises(TypeError, match="classifier of gpucenters"):
+        permutation_gains(object(), X, y)
+    for count in (0, True, 2.5):
+        with pytest.raises(ValueError, match="n_permutations"):
+            permutation_gains(L2CenterClassifier(), X, y, count)
+    with pytest.raises(ValueError, match="cannot be permuted"):
+        permutation_gains(L2CenterClassifier(), X, y, groups=y)
+    with pytest.raises(ValueError, match="groups has 3"):
+        permutation_gains(L2CenterClassifier(), X, y, groups=[1, 2, 3])
+    with pytest.raises(ValueError, match="NaN"):
+        permutation_gains(L2CenterClassifier(), np.where(X == 2, np.nan, X), y)
+
+
+def test_the_estimator_stays_as_it_is_and_labels_may_be_strings() -> None:
+    X, y = _problem(2)
+    model = L2CenterClassifier(k=2)
+    found = permutation_gains(model, X, np.array(["no", "yes"])[y], 20, random_state=1)
+    assert not hasattr(model, "classes_") and model.k == 2
+    again = permutation_gains(model.fit(X, y), X, y, 20, random_state=1, verbose=True)
+    np.testing.assert_array_equal(found.pvalues, again.pvalues)
+    assert found.pvalues[3] == found.pvalues.min()

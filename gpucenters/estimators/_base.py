@@ -304,6 +304,10 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
         """
         raise NotImplementedError
 
+    def _path_log_prior(self) -> list[float]:
+        """Log priors of the classes as the scores take them; zeros for none."""
+        return [0.0] * len(self.classes_)
+
     def _score_rows(self, X: Any, method: str, *, relative: bool = False) -> tuple[Array, Backend]:
         """Scores of the rows of X where the model lives, and the backend where outputs belong."""
         self._selection()

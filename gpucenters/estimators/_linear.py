@@ -41,6 +41,9 @@ class LinearDecision(CenterClassifier):
     def _log_prior_of_met(self) -> list[float]:
         return [p for p in self._log_prior() if p > -math.inf]
 
+    def _path_log_prior(self) -> list[float]:
+        return self._log_prior()
+
     def _form_columns(self) -> Array:
         """The features of X that the form reads, ascending, where the model lives."""
         return self._selection().support

@@ -15,17 +15,17 @@ from ..blocks.block import Block
 from ..blocks.errors import raise_overflow
 from ..blocks.samples import Samples
 from ..statistics.moments import ClassMoments, class_moments
-from .centers import SparseCenters
+from .centers import LinearCenters
 from .close_scores import PairForm, pair_form, scaled_metric
 from .entry import solve_from_data
-from .linear_form import LinearForm, squared_distance_form
+from .linear_form import FeatureForm, squared_distance_form
 from .scaling import scale_at, scale_divisor, separation, warn_of_separating
 
 _UNDERFLOW = 1e-140  # sums below it have squares near, or below, the smallest numbers
 
 
 @dataclass(frozen=True)
-class L2Centers(SparseCenters):
+class L2Centers(LinearCenters):
     """Sparse l2 centers; free and tied are formed from the class sums when asked for.
 
     Attributes
@@ -44,9 +44,9 @@ class L2Centers(SparseCenters):
         free = total / self.backend.asarray(list(self.class_weight))[:, None]
         return free, tied_mean(free)
 
-    def linear_form(self, support: Array, log_prior: list[float]) -> LinearForm:
-        free, tied = self.centers_at(support)
-        scale = self.scale_at(support)
+    def feature_form(self, columns: Array, log_prior: list[float]) -> FeatureForm:
+        free, tied = self.centers_at(columns)
+        scale = self.scale_at(columns)
         return squared_distance_form(free, tied, scale, log_prior, self.backend, tied)
 
     def pair_forms(self, support: Array) -> Callable[[int, int], PairForm]:

@@ -169,11 +169,27 @@ def select(gain: Any, k: Any = "all", ctx: Context | None = None) -> Selection:
             warn_of_no_gain(k, count, positive)
     if count == m:
         return Selection(backend.arange(m), solved)
-    key = backend.zeros(m)
+    support = top_k(_keys(solved, ctx or Context.of(backend)), count)
+    return Selection(support, xp.take(solved, support))
+
+
+def rank(gain: Array, count: int, ctx: Context) -> Array:
+    """The features of largest gain by descending key, ties to the lower index: int64, (count,).
+
+    The first k of them are the support for k.
+    """
+    xp, key = array_namespace(gain), _keys(gain, ctx)
+    if count == gain.shape[0]:
+        return xp.argsort(-key, stable=True)
+    support = top_k(key, count)
+    return xp.take(support, xp.argsort(-xp.take(key, support), stable=True))
+
+
+def _keys(gain: Array, ctx: Context) -> Array:
+    key = ctx.backend.zeros(gain.shape[0])
 
     def fill(part: slice) -> None:
-        key[part] = ranking_key(solved[part])
+        key[part] = ranking_key(gain[part])
 
-    (ctx or Context.of(backend)).map_columns(fill, m)
-    support = top_k(key, count)
-    return Selection(support, xp.take(solved, support))
+    ctx.map_columns(fill, gain.shape[0])
+    return key

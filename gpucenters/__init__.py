@@ -16,6 +16,13 @@ from .estimators import (
     odds_ratio,
     thresholded_multinomial,
 )
+from .paths import (
+    SparsityPath,
+    SparsityPathCV,
+    SparsityPathDisplay,
+    plot_centers,
+    sparsity_path,
+)
 
 try:
     __version__ = version("gpucenters")
@@ -29,8 +36,13 @@ __all__ = [
     "MahalanobisCenterClassifier",
     "SparseBernoulliNB",
     "SparseMultinomialNB",
+    "SparsityPath",
+    "SparsityPathCV",
+    "SparsityPathDisplay",
     "__version__",
     "devices",
     "odds_ratio",
+    "plot_centers",
+    "sparsity_path",
     "thresholded_multinomial",
 ]

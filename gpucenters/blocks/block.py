@@ -116,6 +116,12 @@ class Block(Protocol):
             summed, with ``size`` in place of the coefficients, for a bound on the rounding.
         """
 
+    def products(self, parts: list[tuple[Array, Array, Array]], ctx: Context) -> list[Array]:
+        """The `product` for each (columns, shift, coef): to the bit on the host.
+
+        Sparse data are read once for as many as the budget allows.
+        """
+
     def padded_rows(
         self, rows: Array, columns: Array, ctx: Context
     ) -> Iterator[tuple[Array, Array | None]]:

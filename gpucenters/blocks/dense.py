@@ -229,6 +229,10 @@ class DenseBlock:
 
         return self._map_rows(columns, q + 1, with_size, ctx)
 
+    def products(self, parts: list[tuple[Array, Array, Array]], ctx: Context) -> list[Array]:
+        """The product for each (columns, shift, coef): see `Block`."""
+        return [self.product(*part, ctx) for part in parts]
+
     def padded_rows(
         self, rows: Array, columns: Array, ctx: Context
     ) -> Iterator[tuple[Array, Array | None]]:

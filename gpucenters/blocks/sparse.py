@@ -15,7 +15,7 @@ import numpy as np
 from ..arrays import numpy_cupy
 from ..arrays.backend import backend_of
 from ..arrays.context import Context
-from ..arrays.grid import row_ranges
+from ..arrays.grid import ranges, row_ranges
 from ..arrays.namespace import array_namespace, sparse_module, to_numpy
 from ..arrays.typing import NumPyOrCuPy as Array
 from . import errors, sparse_host, sparse_scatter, sparse_sums
@@ -166,11 +166,32 @@ class SparseBlock(Compressed):
         sizes = self.read_as(Magnitude("product"))._stored_product(columns, size[:, None], ctx)
         return xp.concat([found, sizes + xp.abs(shift) @ size], axis=1)
 
+    def products(self, parts: list[tuple[Array, Array, Array]], ctx: Context) -> list[Array]:
+        """The product for each (columns, shift, coef): see `Block`."""
+        found: list[Array] = []
+        widest = max((coef.shape[1] for _, _, coef in parts), default=1)
+        size = max(1, ctx.budget // (32 * widest * sum(self.shape)))
+        for first, last in ranges(len(parts), size):
+            group = parts[first:last]
+            wide = self._wide_product([(columns, coef) for columns, _, coef in group], ctx)
+            ends = np.cumsum([coef.shape[1] for _, _, coef in group]).tolist()
+            for (a, b), (_, shift, coef) in zip(pairwise([0, *ends]), group, strict=True):
+                found.append(wide[:, a:b] - shift @ coef)
+        return found
+
     def _stored_product(self, columns: Array, coef: Array, ctx: Context) -> Array:
+        return self._wide_product([(columns, coef)], ctx)
+
+    def _wide_product(self, parts: list[tuple[Array, Array]], ctx: Context) -> Array:
+        """``X[:, columns] @ coef`` of each part, side by side."""
         n, m = self.shape
-        wide: Array = self.backend.zeros((m, coef.shape[1]))
-        wide[columns, :] = coef
-        out: Array = self.backend.zeros((n, coef.shape[1]))
+        q = sum(coef.shape[1] for _, coef in parts)
+        wide: Array = self.backend.zeros((m, q))
+        first = 0
+        for columns, coef in parts:
+            wide[columns, first : first + coef.shape[1]] = coef
+            first += coef.shape[1]
+        out: Array = self.backend.zeros((n, q))
         (self._add_host_product if self.has_compiled_loops else self._add_product)(wide, out, ctx)
         return out
 

@@ -18,6 +18,8 @@ from sklearn.metrics import check_scoring
 from ..estimators._path import PathPredictions
 
 DEFAULT = "accuracy"
+_EPS = float(np.finfo(np.float64).eps)
+_ACCURACY = 1e-13  # of the mean log loss
 
 
 class Predictions(ClassifierMixin, BaseEstimator):
@@ -115,11 +117,27 @@ def _f1_weighted(x: _Outcome) -> np.ndarray:
     return np.asarray([np.average(row, weights=weights) for row in x.f1])
 
 
-def _negative_log_loss(x: _Outcome) -> np.ndarray:
+def _probability_of_truth(x: _Outcome) -> np.ndarray:
+    """The probability of each sample's own class, (S, n), as scikit-learn's scorer reads it."""
     assert x.found.probability is not None
-    p = x.found.probability[:, np.arange(len(x.truth)), x.truth]
-    eps = np.finfo(np.float64).eps
-    return np.log(np.clip(p, eps, 1 - eps)).mean(axis=1)
+    if len(x.classes) > 2:
+        return x.found.probability[:, np.arange(len(x.truth)), x.truth]
+    p = x.found.probability[:, :, 1]  # of two classes the one alone
+    return np.where(x.truth == 1, p, 1 - p)
+
+
+def _negative_log_loss(x: _Outcome) -> np.ndarray:
+    p = np.clip(_probability_of_truth(x), _EPS, 1 - _EPS)
+    return np.log(p).mean(axis=1)
+
+
+def _loss_in_doubt(x: _Outcome) -> np.ndarray:
+    """Whether rounding of probabilities near one matters, (S,): of two classes, the other's."""
+    if len(x.classes) > 2:
+        return np.zeros(len(x.found.codes), np.bool)
+    p = np.maximum(_probability_of_truth(x), _EPS)
+    error = np.minimum(_EPS / p, 1.0) * (x.truth == 0)
+    return error.mean(axis=1) > _ACCURACY
 
 
 def _roc_auc(x: _Outcome) -> np.ndarray:
@@ -128,6 +146,17 @@ def _roc_auc(x: _Outcome) -> np.ndarray:
     positive = x.truth == 1
     n_pairs = int(positive.sum()) * int((~positive).sum())
     return np.asarray([_pairs_in_order(d[:, 0], positive) / n_pairs for d in x.found.decision])
+
+
+def _order_in_doubt(x: _Outcome) -> np.ndarray:
+    """Whether rounding may change the order of two samples of different classes: (S,)."""
+    assert x.found.decision is not None
+    found = []
+    for values, bound in zip(x.found.decision[:, :, 0], x.found.bound, strict=True):
+        order = np.argsort(values)
+        near = np.diff(values[order]) <= 4 * bound
+        found.append(bound > 0 and bool(np.any(near & (np.diff(x.truth[order]) != 0))))
+    return np.asarray(found)
 
 
 def _pairs_in_order(values: np.ndarray, positive: np.ndarray) -> float:
@@ -147,6 +176,7 @@ class _Direct:
     positive_is_one: bool = False
     decision: bool = False
     probability: bool = False
+    in_doubt: Callable[[_Outcome], np.ndarray] | None = None
 
 
 _DIRECT = {
@@ -155,8 +185,8 @@ _DIRECT = {
     "f1": _Direct(_f1, binary=True, positive_is_one=True),
     "f1_macro": _Direct(_f1_macro),
     "f1_weighted": _Direct(_f1_weighted),
-    "neg_log_loss": _Direct(_negative_log_loss, probability=True),
-    "roc_auc": _Direct(_roc_auc, binary=True, decision=True),
+    "neg_log_loss": _Direct(_negative_log_loss, probability=True, in_doubt=_loss_in_doubt),
+    "roc_auc": _Direct(_roc_auc, binary=True, decision=True, in_doubt=_order_in_doubt),
 }
 
 
@@ -201,6 +231,16 @@ class Scoring:
     def needs_probability(self) -> bool:
         """Whether probabilities are asked for."""
         return bool(self._rest) or any(d.probability for d in self._direct.values())
+
+    def in_doubt(self, found: PathPredictions, classes: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """For which k the rounding of decision values may change a score: (S,)."""
+        doubt, outcome = np.zeros(len(found.codes), np.bool), _outcome(found, classes, y)
+        if self._rest:  # what a scorer does with decision values is not known
+            return ~doubt
+        for direct in self._direct.values():
+            if direct.in_doubt is not None and outcome is not None and _serves(direct, classes):
+                doubt |= direct.in_doubt(outcome)
+        return doubt
 
     def __call__(
         self,

@@ -185,6 +185,7 @@ class _Data(NamedTuple):
             self.ks,
             decision=scoring.needs_decision,
             probability=scoring.needs_probability,
+            in_doubt=lambda found: scoring.in_doubt(found, model.classes_, y_test),
         )
         scores = scoring(found, model.classes_, X_test, y_test, score)
         found.decision = found.probability = None

@@ -25,8 +25,6 @@ from .linear_form import LinearForm, of_priors
 from .path_terms import PathTerms
 from .selection import Selection, rank
 
-_GROUP_SHARE = 8  # of the budget for the coefficients of several k
-
 
 class PathScores(NamedTuple):
     """Scores of n samples for each of S numbers of features.
@@ -37,12 +35,15 @@ class PathScores(NamedTuple):
         One score a class; for two classes (q = 1) that of class 1 less that of class 0.
     relative : array of shape (q, S, n)
         Scores of which the largest of a sample may have been subtracted: see `close_scores`.
+    bound : array of shape (S,)
+        On the rounding of the scores.
     doubtful : array of bool of shape (S,)
         Where rounding may have changed a prediction, so that samples must be scored for this k.
     """
 
     scores: Array
     relative: Array
+    bound: Array
     doubtful: Array
 
 
@@ -52,6 +53,9 @@ class Path(Protocol):
     @property
     def ks(self) -> list[int]:
         """The numbers of features, ascending."""
+
+    def support(self, number: int) -> Array:
+        """The features of one k, ascending."""
 
     def scores(self, block: Block, ctx: Context) -> PathScores:
         """The scores of the rows of a block."""
@@ -104,6 +108,9 @@ class _Separable:
         for s, (a, b) in enumerate(pairwise([0, *self.ks])):
             yield s, self.ranking[a:b], 1
 
+    def support(self, number: int) -> Array:
+        return array_namespace(self.ranking).sort(self.ranking[: self.ks[number]])
+
     def scores(self, block: Block, ctx: Context) -> PathScores:
         xp, terms = array_namespace(self.base), self.terms
         read, more = (block, None) if terms.read is None else terms.read(block, ctx)
@@ -113,14 +120,14 @@ class _Separable:
         if more is not None:
             bound = bound + more
         close = _doubtful(scores, bound, self.distinct)
-        doubtful = xp.any(close, axis=1)
+        doubtful, most = xp.any(close, axis=1), xp.max(bound, axis=1)
         if not terms.compared:
-            return PathScores(scores, scores, doubtful)
+            return PathScores(scores, scores, most, doubtful)
         relative = xp.asarray(scores, copy=True)
         for s in to_host(xp.nonzero(doubtful)[0]).tolist():
             self._compare(scores, bound[s, :], s, block, ctx, relative=False)
             self._compare(relative, bound[s, :], s, block, ctx, relative=True)
-        return PathScores(scores, relative, ~xp.all(xp.isfinite(bound), axis=1))
+        return PathScores(scores, relative, most, ~xp.isfinite(most))
 
     def _compare(
         self, scores: Array, bound: Array, s: int, block: Block, ctx: Context, *, relative: bool
@@ -128,7 +135,7 @@ class _Separable:
         xp, terms = array_namespace(scores), self.terms
         columns = terms.compared_columns
         if columns is None:
-            columns = xp.sort(self.ranking[: self.ks[s]])
+            columns = self.support(s)
         at_k = xp.asarray(xp.permute_dims(scores[:, s, :], (1, 0)), copy=True)
         found = compare_close_scores(
             at_k,
@@ -234,44 +241,31 @@ class _Forms:
             yield s, before, -1
             before = chosen.support
 
+    def support(self, number: int) -> Array:
+        return self.selections[number].support
+
     def scores(self, block: Block, ctx: Context) -> PathScores:
         xp, q = block.backend.xp, self.forms[0].coef.shape[1]
-        # Of each k the scores and their bound.
-        widest = 8 * (q + 1) * (self.ks[-1] + block.shape[0]) * _GROUP_SHARE
-        size = max(1, ctx.budget // widest)
-        found = [
-            self._group(range(first, min(first + size, len(self.ks))), block, ctx)
-            for first in range(0, len(self.ks), size)
-        ]
-        scores = xp.concat([part[:-1, :, :] for part in found], axis=1)
-        bound = xp.concat([part[-1, :, :] for part in found], axis=1)
-        distinct = None
+        # The scores of each k, and their bound.
+        parts, offsets = [], []
+        for chosen, form in zip(self.selections, self.forms, strict=True):
+            unit = 4 * UNIT_ROUNDOFF * (form.coef.shape[0] + 16)
+            size = unit * xp.max(xp.abs(form.coef), axis=1, keepdims=True)
+            parts.append((chosen.support, form.shift, xp.concat([form.coef, size], axis=1)))
+            bound = block.backend.zeros(1) + 4 * of_priors(self.log_prior)
+            offsets.append(xp.concat([form.offset, bound]))
+        found = xp.stack(block.products(parts, ctx)) + xp.stack(offsets)[:, None, :]
+        found = xp.permute_dims(found, (2, 0, 1))
+        scores, bound, distinct = found[:-1, :, :], found[-1, :, :], None
         if q > 1:
             of_each = [
                 _distinct([xp.permute_dims(f.coef, (1, 0))], self.log_prior, [0, f.coef.shape[0]])
                 for f in self.forms
             ]
             distinct = xp.concat(of_each, axis=1)
-        doubtful = xp.any(_doubtful(scores, bound, distinct), axis=1)
-        return PathScores(scores, scores, doubtful)
-
-    def _group(self, group: range, block: Block, ctx: Context) -> Array:
-        """Scores and bounds of some k: (q + 1, len(group), n)."""
-        xp, backend = block.backend.xp, block.backend
-        supports = [self.selections[s].support for s in group]
-        columns = xp.unique_values(xp.concat(supports))
-        parts, offsets = [], []
-        for s, support in zip(group, supports, strict=True):
-            form = self.forms[s]
-            unit = 4 * UNIT_ROUNDOFF * (form.coef.shape[0] + 16)
-            size = unit * xp.max(xp.abs(form.coef), axis=1, keepdims=True)
-            narrow = xp.concat([form.coef, size], axis=1)
-            wide = backend.zeros((columns.shape[0], narrow.shape[1]))
-            wide[xp.searchsorted(columns, support), :] = narrow
-            parts.append(wide)
-            bound = backend.zeros(1) + 4 * of_priors(self.log_prior)
-            offsets.append(xp.concat([form.offset, bound]))
-        shift = backend.zeros(columns.shape[0])
-        found = block.product(columns, shift, xp.concat(parts, axis=1), ctx)
-        found = xp.reshape(found, (block.shape[0], len(parts), -1)) + xp.stack(offsets)
-        return xp.permute_dims(found, (2, 1, 0))
+        return PathScores(
+            scores,
+            scores,
+            xp.max(bound, axis=1),
+            xp.any(_doubtful(scores, bound, distinct), axis=1),
+        )

@@ -18,6 +18,10 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ..arrays.context import Context, run_with_oom_retry
+from ..arrays.namespace import is_sparse
+from ..blocks.convert import as_block
+from ..estimators.validation import check_backend, check_X
 from .result import RULES
 from .scoring import Scoring
 from .sparsity_path import sparsity_path
@@ -172,6 +176,19 @@ class SparsityPathCV(ClassifierMixin, MetaEstimatorMixin, TransformerMixin, Base
         check_is_fitted(self)
         return self.best_estimator_
 
+    def _ask(self, method: str, X: Any) -> Any:
+        """What a method of the best model says to X, all of which must be finite."""
+        best = self._fitted()
+        check_backend(best, X, method, type(self).__name__)
+        if not is_sparse(X) and method != "transform":  # of dense X models read the support alone
+            checked = check_X(best, X, reset=False)
+
+            def check(ctx: Context) -> None:
+                as_block(checked, ctx.backend, checked=True).check_finite(False, ctx)
+
+            run_with_oom_retry(check, best._fitted.backend, best.memory_budget)
+        return getattr(best, method)(X)
+
     @property
     def classes_(self) -> np.ndarray:
         """Class labels."""
@@ -203,7 +220,7 @@ class SparsityPathCV(ClassifierMixin, MetaEstimatorMixin, TransformerMixin, Base
         -------
         array of shape (n_samples,)
         """
-        return self._fitted().predict(X)
+        return self._ask("predict", X)
 
     def decision_function(self, X: Any) -> Any:
         """Scores, by the best model.
@@ -216,7 +233,7 @@ class SparsityPathCV(ClassifierMixin, MetaEstimatorMixin, TransformerMixin, Base
         -------
         array of shape (n_samples,) or (n_samples, n_classes)
         """
-        return self._fitted().decision_function(X)
+        return self._ask("decision_function", X)
 
     @_has("predict_proba")
     def predict_proba(self, X: Any) -> Any:
@@ -230,7 +247,7 @@ class SparsityPathCV(ClassifierMixin, MetaEstimatorMixin, TransformerMixin, Base
         -------
         array of shape (n_samples, n_classes)
         """
-        return self._fitted().predict_proba(X)
+        return self._ask("predict_proba", X)
 
     @_has("predict_log_proba")
     def predict_log_proba(self, X: Any) -> Any:
@@ -244,7 +261,7 @@ class SparsityPathCV(ClassifierMixin, MetaEstimatorMixin, TransformerMixin, Base
         -------
         array of shape (n_samples, n_classes)
         """
-        return self._fitted().predict_log_proba(X)
+        return self._ask("predict_log_proba", X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The score of the best model by the first scoring.
@@ -278,7 +295,7 @@ class SparsityPathCV(ClassifierMixin, MetaEstimatorMixin, TransformerMixin, Base
         -------
         array or sparse matrix of shape (n_samples, best_k_)
         """
-        return self._fitted().transform(X)
+        return self._ask("transform", X)
 
     @_has("inverse_transform")
     def inverse_transform(self, X: Any) -> Any:

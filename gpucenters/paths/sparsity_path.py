@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
@@ -124,8 +124,11 @@ def sparsity_path(
         splitter = make_splitter(cv, labels, groups, n_splits, test_size, random_state)
         routed = _route(estimator, splitter, scorers, sample_weight, groups)
         folds = split(X, labels, splitter, routed.split)
-        parallel = Parallel(n_jobs=n_jobs, prefer="threads")
-        results = parallel(delayed(data.evaluate_fold)(fold, routed) for fold in folds)
+        if effective_n_jobs(n_jobs) == 1:  # without joblib, so that warnings name the caller's line
+            results = [data.evaluate_fold(fold, routed) for fold in folds]
+        else:
+            parallel = Parallel(n_jobs=n_jobs, prefer="threads")
+            results = parallel(delayed(data.evaluate_fold)(fold, routed) for fold in folds)
     scores = {
         key: np.stack([result.scores[key] for result in results], axis=1)
         for key in results[0].scores

@@ -18,6 +18,10 @@ class Fold(NamedTuple):
     train: np.ndarray
     test: np.ndarray
 
+    def is_partition(self, n_samples: int) -> bool:
+        """Whether each sample is in one of the two, once."""
+        return np.array_equal(np.sort(np.concatenate(self)), np.arange(n_samples))
+
 
 def make_splitter(
     cv: Any, y: np.ndarray, groups: Any, n_splits: int | None, test_size: Any, random_state: Any

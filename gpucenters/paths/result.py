@@ -3,30 +3,46 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
 
-from ..estimators._path import PathPredictions
 from . import drawing, rendering
 
 _FORMAT = "gpucenters.SparsityPath/1"
 
 
-def count_supports(
-    predictions: Iterable[PathPredictions], n_ks: int, n_features: int
-) -> scipy.sparse.csr_array:
-    """How many folds take up each feature at each k, less how many give it up: (S, m)."""
-    shape = (n_ks, n_features)
-    total = scipy.sparse.csr_array(shape, dtype=np.int32)
-    for found in predictions:
-        for (features, numbers), sign in ((found.entering, 1), (found.leaving, -1)):
-            values = np.full(len(features), sign, np.int32)
-            total = total + scipy.sparse.csr_array((values, (numbers, features)), shape=shape)
-    total.eliminate_zeros()
-    return total
+Changes = tuple[np.ndarray, np.ndarray]
+
+
+class Supports:
+    """The features that enter and leave the supports of each fold, counted when asked for.
+
+    Parameters
+    ----------
+    entering, leaving : list of (features, numbers of the k)
+        Of each fold.
+    shape : tuple of int
+        (number of ks, number of features).
+    """
+
+    def __init__(
+        self, entering: list[Changes], leaving: list[Changes], shape: tuple[int, int]
+    ) -> None:
+        self._entering, self._leaving, self._shape = entering, leaving, shape
+
+    def changes(self) -> scipy.sparse.csr_array:
+        """In how many folds each feature enters at each k, less in how many it leaves."""
+        total = scipy.sparse.csr_array(self._shape, dtype=np.int32)
+        for changes, sign in ((self._entering, 1), (self._leaving, -1)):
+            for features, numbers in changes:
+                values = np.full(len(features), sign, np.int32)
+                total = total + scipy.sparse.csr_array(
+                    (values, (numbers, features)), shape=self._shape
+                )
+        total.eliminate_zeros()
+        return total
 
 
 class SparsityPath:
@@ -47,7 +63,7 @@ class SparsityPath:
         Name of the model.
     single : bool
         Whether there is one scoring, without a dict.
-    supports : sparse array of shape (n_ks, n_features), optional
+    supports : Supports or sparse array of shape (n_ks, n_features), optional
         Number of folds in which each feature enters the support at each k, less those where it
         leaves it.
     feature_names : array of shape (n_features,), optional
@@ -154,6 +170,11 @@ class SparsityPath:
 
     # --- supports ------------------------------------------------------------------------------
 
+    def _changes(self) -> scipy.sparse.csr_array:
+        if isinstance(self._supports, Supports):
+            self._supports = self._supports.changes()
+        return self._supports
+
     @property
     def selection_frequency(self) -> scipy.sparse.csr_array:
         """The share of folds in which each feature is selected, for each k: (n_ks, n_features)."""
@@ -161,7 +182,7 @@ class SparsityPath:
             raise AttributeError("this path was made without supports: its folds are not known.")
         n = len(self.ks)
         below = scipy.sparse.csr_array(np.tril(np.ones((n, n), np.int32)))
-        counts = scipy.sparse.csr_array(below @ self._supports)
+        counts = scipy.sparse.csr_array(below @ self._changes())
         counts.eliminate_zeros()
         counts.sort_indices()
         counts.data = counts.data / self.n_folds
@@ -203,7 +224,7 @@ class SparsityPath:
         if self.feature_names is not None and supports:
             state["feature_names"] = [str(name) for name in self.feature_names]
         if supports and self._supports is not None:
-            parts = {name: getattr(self._supports, name) for name in ("data", "indices", "indptr")}
+            parts = {name: getattr(self._changes(), name) for name in ("data", "indices", "indptr")}
             state["supports"] = {name: part.tolist() for name, part in parts.items()}
         return json.dumps(state)
 

@@ -19,7 +19,7 @@ from ..estimators.labels import encode, host_labels
 from ..estimators.validation import check_container
 from .folds import Fold, make_splitter, split, take_of_each, take_rows
 from .numbers_of_features import resolve_ks
-from .result import SparsityPath, count_supports
+from .result import SparsityPath, Supports
 from .scoring import Scoring
 
 
@@ -142,7 +142,11 @@ def sparsity_path(
         n_features=X.shape[1],
         estimator=type(estimator).__name__,
         single=scorers.single and len(scores) == 1,
-        supports=count_supports([r.predictions for r in results], len(ks), X.shape[1]),
+        supports=Supports(
+            [result.predictions.entering for result in results],
+            [result.predictions.leaving for result in results],
+            (len(ks), X.shape[1]),
+        ),
         feature_names=names,
     )
 

@@ -23,7 +23,7 @@ from .centers import Centers, SparseCenters
 from .close_scores import UNIT_ROUNDOFF, PairForm, compare_close_scores
 from .linear_form import LinearForm, of_priors
 from .path_terms import PathTerms
-from .selection import Selection, rank
+from .selection import Selection, nested_supports
 
 
 class PathScores(NamedTuple):
@@ -154,7 +154,7 @@ def _separable(
     centers: SparseCenters, ks: list[int], log_prior: list[float], block: Block, ctx: Context
 ) -> _Separable:
     xp, cuts = centers.backend.xp, [0, *ks]
-    ranking = rank(centers.gain, ks[-1], ctx)
+    ranking = nested_supports(centers.gain, ks, ctx)
     terms = centers.path_terms(ranking, log_prior, block, ctx)
     bound = centers.backend.zeros(1) + terms.offset_bound
     base = xp.concat([terms.offset, bound])[:, None]

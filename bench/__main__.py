@@ -7,7 +7,7 @@ import warnings
 
 from gpucenters import DeviceUnavailableError
 
-from . import duality, fit, gpu, mahalanobis, scaling, stream
+from . import duality, fit, gpu, mahalanobis, path, scaling, stream
 from .shapes import SHAPES
 
 
@@ -35,6 +35,11 @@ def main() -> None:
     device.add_argument("--repeat", type=int, default=7, help="rounds, alternating")
     device.add_argument("--json", help="write the figures to this file")
     full = commands.add_parser("mahalanobis", help="a full covariance, beside LDA")
+    ks = commands.add_parser("path", help="scores of 40 numbers of features, beside a grid search")
+    ks.add_argument("--data", default="../shared/data", help="folder of mpqa.tsv.gz and singh.npz")
+    ks.add_argument("--repeat", type=int, default=3, help="rounds, alternating")
+    ks.add_argument("--png", help="draw a picture into this file (needs matplotlib)")
+    ks.add_argument("--json", help="write the figures to this file")
     for parser_ in (one, slope, batch, full):
         parser_.add_argument("--device", default="cpu", help="cpu, cuda, cuda:N or auto")
         parser_.add_argument("--repeat", type=int, default=5, help="rounds, alternating")
@@ -47,6 +52,7 @@ def main() -> None:
         "fit": fit,
         "gpu": gpu,
         "mahalanobis": mahalanobis,
+        "path": path,
         "scaling": scaling,
         "stream": stream,
     }

@@ -100,7 +100,8 @@ def solve_dual(f: Array, k: int, p: list[float]) -> DualPoint:
         b = [math.fsum(map(math.prod, zip(shares, column, strict=True))) for column in columns]
         p = [x / math.fsum(b) for x in b]
     value, p, support = best
-    return DualPoint(p, value, [support, *(c.support for c in cuts)])
+    others = [c.support for c in cuts if c.support is not support]
+    return DualPoint(p, value, [support, *others])
 
 
 def _logs(p: list[float], origin: list[float]) -> list[float]:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 import sklearn
+from conftest import BACKENDS, cupy
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.feature_extraction.text import CountVectorizer
@@ -21,6 +22,7 @@ from sklearn.model_selection import (
     StratifiedShuffleSplit,
     cross_validate,
 )
+from stand_in import counts, on_stand_in
 from strategies import quietly
 
 from gpucenters import (
@@ -188,6 +190,36 @@ def test_scores_on_real_data_are_those_of_cross_validation_with_each_k(
                 np.testing.assert_allclose(scores, theirs, rtol=0, atol=1e-12, err_msg=name)
             else:
                 np.testing.assert_array_equal(scores, theirs, err_msg=name)
+
+
+@on_stand_in
+@pytest.mark.parametrize("kind", ["array", "csr"])
+def test_of_data_on_a_device_only_predictions_and_supports_come_to_the_host(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n, m, ks = 240, 60, [1, 8, 60]
+    X, y = counts(n, m, 3)
+    held, sizes, get = getattr(BACKENDS["cupy"], kind)(X + 1), [], cupy.ndarray.get
+
+    def measured(array: Any, *args: Any, **kwargs: Any) -> Any:
+        sizes.append(array.size)
+        return get(array, *args, **kwargs)
+
+    monkeypatch.setattr(cupy.ndarray, "get", measured)
+    for model in (L2CenterClassifier(scale="std"), L1CenterClassifier(), SparseBernoulliNB()):
+        quietly(sparsity_path, model, held, y, ks=ks, cv=3)
+    # Labels of a fold are 3 x 80 numbers, a matrix of its rows has 4,800.
+    assert 0 < max(sizes) <= len(ks) * n
+
+
+def test_test_samples_with_other_columns_are_refused(on_host: Any) -> None:
+    frame, y = load_wine(return_X_y=True, as_frame=True)
+    model, other = L2CenterClassifier(), frame[frame.columns[::-1]]
+    with pytest.raises(ValueError, match="other columns"):
+        sparsity_path(model, frame, y, X_test=other, y_test=y)
+    found = sparsity_path(model, frame, y, X_test=frame, y_test=y, ks=[2])
+    assert found.feature_names.tolist() == list(frame.columns)
+    assert found.scores[0, 0] == L2CenterClassifier(k=2).fit(frame, y).score(frame, y)
 
 
 # --- parameters --------------------------------------------------------------------------------

@@ -105,8 +105,7 @@ def sparsity_path(
             f"{type(estimator).__name__}. In a Pipeline use SparsityPathCV as the last step."
         )
     name = "sparsity_path"
-    names = getattr(X, "columns", None)
-    names = None if names is None or is_sparse(X) else np.asarray(names, dtype=object)
+    names = _names(X)
     X = _by_rows(check_container(X, name))
     labels = host_labels(y, name, X.shape[0])
     encode(labels)  # refuses labels that are no classes
@@ -119,6 +118,9 @@ def sparsity_path(
         if cv is not None or n_splits is not None:
             raise ValueError("X_test excludes cv and n_splits: its samples are the one test fold.")
         params = {} if sample_weight is None else {"sample_weight": sample_weight}
+        others = _names(X_test)
+        if names is not None and others is not None and names.tolist() != others.tolist():
+            raise ValueError("X_test has other columns than X, or in another order.")
         X_test = _by_rows(check_container(X_test, name))
         y_test = host_labels(y_test, name, X_test.shape[0])
         results = [data.evaluate(X, labels, X_test, y_test, params, {})]
@@ -219,6 +221,12 @@ class _Data(NamedTuple):
         scores = scoring(found, model.classes_, X_test, y_test, score)
         found.decision = found.probability = None
         return _Result(scores, found)
+
+
+def _names(X: Any) -> np.ndarray | None:
+    """The column names of a data frame."""
+    names = None if is_sparse(X) else getattr(X, "columns", None)
+    return None if names is None else np.asarray(list(names), dtype=object)
 
 
 def _by_rows(X: Any) -> Any:

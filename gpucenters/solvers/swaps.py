@@ -145,7 +145,7 @@ def _drop(mass: Array, p: list[float]) -> Array:
 
 def _swapped(f: Array, at: SupportValue, h: Array) -> SupportValue:
     """The support after swaps of one feature inside the edge for one outside, while they help."""
-    xp, k = array_namespace(f), f.shape[0]
+    xp = array_namespace(f)
     member = index_mask(at.support, f.shape[1])
     inside, outside = xp.nonzero(member)[0], xp.nonzero(~member)[0]
     key = ranking_key(h)

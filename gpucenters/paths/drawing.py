@@ -44,7 +44,8 @@ def draw_path(path: Any, ax: Any, *, scoring: str | None, name: str | None, **li
     ):
         k = path.choose(rule, scoring)
         height = mean[int(np.searchsorted(path.ks, k))]
-        style = {"marker": marker, "markersize": size, "markerfacecolor": face, "color": color}
+        style: dict[str, Any] = {"marker": marker, "markersize": size, "color": color}
+        style["markerfacecolor"] = face
         marks += ax.plot([k], [height], linestyle="none", zorder=3 + len(marks), **style)
     ax.set_xscale("log")
     ax.set_xlabel("number of features k")
@@ -59,7 +60,7 @@ def _legend(ax: Any) -> None:
 
     handles, labels = ax.get_legend_handles_labels()
     for marker, face, label in (("o", "gray", "best k"), ("D", "white", "one-standard-error rule")):
-        style = {"marker": marker, "color": "gray", "markerfacecolor": face}
+        style: dict[str, Any] = {"marker": marker, "color": "gray", "markerfacecolor": face}
         handles.append(Line2D([], [], linestyle="none", **style))
         labels.append(label)
     ax.legend(handles, labels, loc="best")

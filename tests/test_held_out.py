@@ -79,8 +79,12 @@ def test_rounded_sums_are_not_used(on_host: Any) -> None:
         large = X * 2.0**52
         held_out = HeldOut.of(model, on_host.csr(large), y, None)
         assert held_out is not None and held_out.fit(on_host.csr(large[rows]), rows) is None
+    # Sums of squares that are exact, but whose products with the weights are not.
+    large = X * 2.0**21
+    held_out = HeldOut.of(L2CenterClassifier(), on_host.csr(large), y, None)
+    assert held_out is not None and held_out.fit(on_host.csr(large[rows]), rows) is None
     # A feature that is ill-conditioned without the samples, and not with them.
-    far = X + 10000 * (np.arange(9) == 4)
+    far, rows = X + 10000 * (np.arange(9) == 4), np.arange(15)
     far[rows, 4] = 0
     held_out = HeldOut.of(L2CenterClassifier(scale="std"), on_host.csr(far), y, None)
     assert held_out is not None and held_out.fit(on_host.csr(far[rows]), rows) is None

@@ -102,6 +102,24 @@ def test_far_classes_are_told_apart_at_every_k(backend: Any) -> None:
                 np.testing.assert_allclose(found.probability[s], shares, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("model", [SparseBernoulliNB(), SparseMultinomialNB()], ids=str)
+def test_samples_between_equal_classes_are_not_scored_again(
+    model: Any, monkeypatch: pytest.MonkeyPatch, backend: Any
+) -> None:
+    rng = np.random.default_rng(3)
+    one, other = rng.poisson(0.7, (2, 7, 5))
+    X, y = np.concatenate([one, other + 3, one]), np.repeat(np.arange(3), 7)
+    every = quietly(model.fit, backend.array(X), y)
+
+    def refuse(*args: Any) -> None:
+        raise AssertionError("samples were scored again")
+
+    monkeypatch.setattr("gpucenters.estimators._path._score_again", refuse)
+    monkeypatch.setattr(type(model), "_scores_of_supports", refuse)
+    found = quietly(predict_path, every, backend.array(X), [2, 4, 5])
+    assert set(found.codes.ravel().tolist()) == {0, 1}
+
+
 def test_rows_are_scored_in_parts_where_memory_is_short(sparse_backend: Any) -> None:
     rng = np.random.default_rng(1)
     y = np.arange(60) % 3

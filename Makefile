@@ -2,7 +2,7 @@
 #   make demo    fit, select and predict on real and on large synthetic data
 #   make test    the test suite
 # With a GPU: make test-gpu. For developers, see CONTRIBUTING.md: make check, test-full, coverage,
-# lowest, prerelease, cupy, wheel, same-bits.
+# attack, lowest, prerelease, cupy, torch, wheel, same-bits.
 
 PYTHON ?= python3
 VENV := .venv
@@ -12,7 +12,8 @@ PIP := -m pip --disable-pip-version-check
 # The extra that matches the CUDA of the driver: cuda13 or cuda12.
 CUDA ?= cuda13
 
-.PHONY: demo test test-full test-gpu coverage check lowest prerelease cupy wheel same-bits clean
+.PHONY: demo test test-full test-gpu coverage attack check lowest prerelease cupy torch torch-for-cpu \
+	wheel same-bits clean
 
 # One venv for all; a stamp per set of extras, made anew when the dependencies change.
 $(BIN)/python:
@@ -38,6 +39,11 @@ test-gpu: $(VENV)/.installed-test,$(CUDA)
 
 coverage: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -q -n auto --cov --cov-report=term
+
+# Programs that try to break the library: make attack ATTACK='l2 --seed 7 --problems 20000'
+ATTACK ?=
+attack: $(VENV)/.installed-test
+	$(BIN)/python -m tests.attack $(ATTACK)
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -71,6 +77,22 @@ cupy:
 NVRTC_cuda13 := nvidia-cuda-nvrtc
 NVRTC_cuda12 := nvidia-cuda-nvrtc-cu12
 
+# Libraries that are too large for the other commands: PyTorch takes part in the suite as one more
+# array library, on the CPU; JAX, Dask and others are refused by name. TORCH=torch takes the newest.
+# Where the registry's wheel for Linux is a build for CUDA, this installs several GB: torch-for-cpu
+# says whether it is one for the CPU.
+TORCH ?= torch==2.13.0
+torch-for-cpu:
+	report=$$($(PYTHON) $(PIP) install --dry-run --quiet --ignore-installed --report - $(TORCH)) \
+		&& ! echo "$$report" | grep -q '"nvidia'
+
+torch:
+	$(PYTHON) -m venv --clear .venv-torch
+	.venv-torch/bin/python $(PIP) install --quiet --editable '.[test]' $(TORCH) \
+		jax 'dask[dataframe]' sparse anndata
+	.venv-torch/bin/python -m pytest -q -n auto tests/test_inputs.py
+	.venv-torch/bin/python -m pytest -q -n auto -k torch tests
+
 # The wheel, alone in a clean venv without extras: a first fit from it, and then the demo.
 wheel: $(VENV)/.installed-dev
 	rm -rf dist
@@ -89,4 +111,4 @@ same-bits: $(VENV)/.installed-test
 		git worktree remove --force .same-bits ; exit $$status
 
 clean:
-	rm -rf .venv .venv-lowest .venv-prerelease .venv-wheel .venv-cupy dist .coverage*
+	rm -rf .venv .venv-lowest .venv-prerelease .venv-wheel .venv-cupy .venv-torch dist .coverage*

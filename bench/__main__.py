@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import warnings
 
-from gpucenters import DeviceUnavailableError
+from gpucenters import DeviceUnavailableError, UninformativeFeaturesWarning
 
 from . import duality, fit, gpu, mahalanobis, path, scaling, stream
-from .shapes import SHAPES
+from .shapes import FIT_SHAPES
 
 
 def main() -> None:
@@ -16,7 +16,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     commands = parser.add_subparsers(dest="bench", required=True)
     one = commands.add_parser("fit", help="time fits and predictions beside their peers")
-    one.add_argument("shapes", nargs="+", choices=[*SHAPES, "all"])
+    one.add_argument("shapes", nargs="+", choices=[*FIT_SHAPES, "all"])
     one.add_argument("--labels", choices=["int", "str", "object"], default="int")
     one.add_argument(
         "--skip", nargs="*", default=[], help="rows to leave out, by a part of their name"
@@ -46,7 +46,7 @@ def main() -> None:
         parser_.add_argument("--json", help="write the figures to this file")
     options = parser.parse_args()
     # (Rows of k = 1 on text, where no column may have a positive l1 gain.)
-    warnings.filterwarnings("ignore", message=".*have a positive gain")
+    warnings.simplefilter("ignore", UninformativeFeaturesWarning)
     benches = {
         "duality": duality,
         "fit": fit,

@@ -17,13 +17,13 @@ from gpucenters import (
 )
 
 from . import peers
-from .shapes import SHAPES, labels
+from .shapes import FIT_SHAPES, labels
 from .timing import Timing, alternate, machine, peak_beyond
 
 
 def run(options: argparse.Namespace) -> None:
     """Bench the shapes that were asked for and print a table each."""
-    names = list(SHAPES) if "all" in options.shapes else options.shapes
+    names = list(FIT_SHAPES) if "all" in options.shapes else options.shapes
     results = {"machine": machine(), "device": options.device, "labels": options.labels}
     results["shapes"] = {name: _bench(name, options) for name in names}
     if options.json:
@@ -31,13 +31,14 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _bench(name: str, options: argparse.Namespace) -> dict[str, Any]:
-    X = SHAPES[name].make()
+    shape = FIT_SHAPES[name]
+    X = shape.make()
     n, m = X.shape
-    y = labels(n, options.labels)
+    y = labels(n, options.labels, shape.classes)
     stored = getattr(X, "nnz", n * m)
     k = max(1, m // 1000)
     device = {"device": options.device}
-    print(f"\n{name}: {SHAPES[name].about}; {stored:,} stored values, {options.labels} labels")
+    print(f"\n{name}: {shape.about}; {stored:,} stored values, {options.labels} labels")
     l2 = L2CenterClassifier(**device).fit(X, y)
     l1 = L1CenterClassifier(k=1, **device).fit(X, y)
     ours = {

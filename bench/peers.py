@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from sklearn.feature_selection import SelectKBest, chi2, f_classif
-from sklearn.naive_bayes import BernoulliNB, MultinomialNB
+from sklearn.naive_bayes import BernoulliNB, GaussianNB, MultinomialNB
 from sklearn.neighbors import NearestCentroid
 
 Rows = dict[str, Callable[[], Any]]
@@ -43,6 +43,8 @@ def peers(X: Any, y: np.ndarray, k: int) -> Rows:
         rows["SelectKBest(chi2).fit"] = lambda: SelectKBest(chi2, k=k).fit(X, y)
     if not sparse or small:
         rows["SelectKBest(f_classif).fit"] = lambda: SelectKBest(f_classif, k=k).fit(X, y)
+    if small and not sparse:
+        rows["GaussianNB.fit"] = lambda: GaussianNB().fit(X, y)
     if small:
         for metric in ("euclidean", "manhattan"):
             rows[f"NearestCentroid({metric}).fit"] = lambda metric=metric: NearestCentroid(
@@ -54,9 +56,9 @@ def peers(X: Any, y: np.ndarray, k: int) -> Rows:
 def authors(X: Any, y: np.ndarray, k: int, fitted: list[Any]) -> Rows:
     """The fit of the paper's closest rival; the last one is left in ``fitted``."""
     kind = naive_feature_selection()
-    if kind is None or not scipy.sparse.issparse(X):
-        return {}
     codes = np.unique(y, return_inverse=True)[1]
+    if kind is None or not scipy.sparse.issparse(X) or codes.max() > 1:
+        return {}
 
     def fit() -> None:
         fitted[:] = [kind(k=k).fit(X, codes)]
@@ -86,7 +88,7 @@ def multinomial_values(X: Any, y: np.ndarray, supports: list[np.ndarray]) -> lis
 def bare_calls(X: Any, y: np.ndarray) -> Rows:
     """The least that reads each value once."""
     codes = np.unique(y, return_inverse=True)[1]
-    one_hot = np.zeros((X.shape[0], 2), dtype=np.float32)
+    one_hot = np.zeros((X.shape[0], codes.max() + 1), dtype=np.float32)
     one_hot[np.arange(X.shape[0]), codes] = 1
     w32 = np.ones(X.shape[1], dtype=np.float32)
     w64 = np.ones(X.shape[1])

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from sklearn.feature_extraction.text import TfidfTransformer
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,7 @@ class Shape:
 
     about: str
     make: Callable[[], Any]
+    classes: int = 2
 
 
 def zipf_text(n: int, m: int, per_row: int, exponent: float, seed: int = 0) -> Any:
@@ -50,6 +52,26 @@ def cells(n: int = 20_000, m: int = 20_000, seed: int = 0) -> Any:
     )
 
 
+def sparse_counts(n: int, m: int, per_row: int, seed: int = 0) -> Any:
+    """CSR counts of 1, float64: columns drawn at random, duplicates of a row summed."""
+    rng = np.random.default_rng(seed)
+    indptr = np.arange(0, n * per_row + 1, per_row, dtype=np.int32)
+    indices = rng.integers(0, m, n * per_row).astype(np.int32)
+    X = scipy.sparse.csr_matrix((np.ones(n * per_row), indices, indptr), shape=(n, m))
+    X.sum_duplicates()
+    return X
+
+
+def tfidf(n: int, m: int, per_row: int) -> Any:
+    """TF-IDF of `zipf_text`, float64."""
+    return TfidfTransformer().fit_transform(zipf_text(n, m, per_row, 1.07).astype(np.float64))
+
+
+def positive_genes() -> Any:
+    """Gene expression as CSR that stores each value, log-normal."""
+    return scipy.sparse.csr_matrix(np.exp(normal(102, 12_600).astype(np.float64)))
+
+
 def normal(n: int, m: int, seed: int = 0) -> np.ndarray:
     """Dense standard normal, float32."""
     return np.random.default_rng(seed).standard_normal((n, m), dtype=np.float32)
@@ -72,10 +94,43 @@ SHAPES = {
 }
 
 
-def labels(n: int, kind: str, seed: int = 1) -> np.ndarray:
-    """Two classes at random: 0 and 1, or "neg" and "pos" as a string or an object array."""
-    codes = np.random.default_rng(seed).integers(0, 2, n)
+#: Shapes for `bench fit` alone: many classes, tall data, few columns, and what is no word count.
+FIT_SHAPES = SHAPES | {
+    "classes-1000": Shape(
+        "20,000 samples x 1,000 features, 1,000 classes, dense", lambda: normal(20_000, 1_000), 1000
+    ),
+    "classes-100": Shape(
+        "5,000 samples x 2,000 features, 100 classes, dense", lambda: normal(5_000, 2_000), 100
+    ),
+    "classes-20": Shape(
+        "20,000 samples x 1,000 features, 20 classes, dense", lambda: normal(20_000, 1_000), 20
+    ),
+    "mnist": Shape(
+        "60,000 samples x 784 features, 10 classes, dense", lambda: normal(60_000, 784), 10
+    ),
+    "column": Shape("5 million samples x 1 feature, dense", lambda: normal(5_000_000, 1)),
+    "two-columns": Shape("10 million samples x 2 features, dense", lambda: normal(10_000_000, 2)),
+    "tall-20": Shape("1 million samples x 20 features, dense", lambda: normal(1_000_000, 20)),
+    "nb-classes": Shape(
+        "5,000 documents x 131,072 words, 300 classes, CSR",
+        lambda: sparse_counts(5_000, 131_072, 80),
+        300,
+    ),
+    "multinomial-1000": Shape(
+        "20,000 documents x 2,000 words, 1,000 classes, CSR",
+        lambda: sparse_counts(20_000, 2_000, 40),
+        1000,
+    ),
+    "tfidf": Shape("25,000 documents x 50,000 words, TF-IDF", lambda: tfidf(25_000, 50_000, 120)),
+    "genes-multinomial": Shape("102 samples x 12,600 genes, positive, CSR", positive_genes),
+}
+
+
+def labels(n: int, kind: str, classes: int = 2, seed: int = 1) -> np.ndarray:
+    """Classes at random: numbers, or names as a string or an object array."""
+    codes = np.random.default_rng(seed).integers(0, classes, n)
+    codes[:classes] = np.arange(classes)
     if kind == "int":
         return codes
-    names = np.asarray(["neg", "pos"])[codes]
+    names = np.asarray(["neg", "pos", *(f"class {c}" for c in range(2, classes))])[codes]
     return names.astype(object) if kind == "object" else names

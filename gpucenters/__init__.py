@@ -16,6 +16,7 @@ from .estimators import (
     odds_ratio,
     thresholded_multinomial,
 )
+from .files import load
 from .paths import (
     SparsityPath,
     SparsityPathCV,
@@ -23,6 +24,7 @@ from .paths import (
     plot_centers,
     sparsity_path,
 )
+from .solvers.selection import UninformativeFeaturesWarning
 
 try:
     __version__ = version("gpucenters")
@@ -39,8 +41,10 @@ __all__ = [
     "SparsityPath",
     "SparsityPathCV",
     "SparsityPathDisplay",
+    "UninformativeFeaturesWarning",
     "__version__",
     "devices",
+    "load",
     "odds_ratio",
     "plot_centers",
     "sparsity_path",

@@ -11,6 +11,7 @@ import importlib
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,8 @@ import scipy.sparse
 HERE = Path(__file__).parent
 DATA = Path(os.environ.get("GPUCENTERS_DATA", HERE.parent.parent / "shared" / "data"))
 
-# The stand-in is a package that is put on the path, not tests to collect.
-collect_ignore_glob = ["fake_cupy/cupy/*", "fake_cupy/cupyx/*", "first_fit.py"]
+# The stand-in is a package that is put on the path, and attacks have a target: no tests to collect.
+collect_ignore_glob = ["fake_cupy/cupy/*", "fake_cupy/cupyx/*", "first_fit.py", "attack/*"]
 
 
 def _load_cupy() -> Any:
@@ -102,6 +103,8 @@ class Backend:
             return x
         if self.name == "cupy":
             return x.get()
+        if self.name == "torch":
+            return x.numpy()
         return np.asarray(self.xp.asarray(x, device=self.xp.Device("CPU_DEVICE")))
 
     def assert_same(self, found: Any, expected: Any) -> None:
@@ -123,13 +126,19 @@ class Backend:
 
 def _backends() -> dict[str, Backend]:
     compat_cupy = array_api_compat.array_namespace(cupy.zeros(1))
-    return {
+    found = {
         "numpy": Backend("numpy", array_api_compat.numpy, "cpu", scipy.sparse),
         "array_api_strict": Backend(
             "array_api_strict", array_api_strict, array_api_strict.Device("device1")
         ),
         "cupy": Backend("cupy", compat_cupy, cupy.cuda.Device(0), cupyx.scipy.sparse),
     }
+    if find_spec("torch"):  # on the CPU; `make torch` installs it
+        import torch
+
+        compat_torch = array_api_compat.array_namespace(torch.zeros(1))
+        found["torch"] = Backend("torch", compat_torch, torch.device("cpu"))
+    return found
 
 
 BACKENDS = _backends()

@@ -24,6 +24,7 @@ class ExactBayes:
     likelihood: float  # the largest log-likelihood with at most k free features
     every: dict  # log-likelihood by support of size min(k, m)
     gain: list  # Bernoulli: what freeing a feature adds, as fractions of 50 digits
+    digits: dict  # log-likelihood by support, as decimals of 50 digits
 
 
 def sums(X, y, weights=None):
@@ -76,16 +77,17 @@ def exact_bernoulli(X, y, k, alpha=Fraction(1), weights=None):
             Fraction(0) if s else Fraction(a - t)
             for a, t, s in zip(apart, together, same, strict=True)
         ]
-        every = {
-            D: float(sum(apart[i] if i in D else together[i] for i in range(m)))
+        digits = {
+            D: sum(apart[i] if i in D else together[i] for i in range(m))
             for D in combinations(range(m), min(k, m))
         }
+        every = {D: float(value) for D, value in digits.items()}
         support = select(gain, k)
         best = max(every.values())
         assert every[support] >= best - 1e-9 * abs(best)
         theta = [free[i] if i in support else tied[i] for i in range(m)]
         log_theta = np.array([[float(log(theta[i][c])) for i in range(m)] for c in range(K)])
-        return ExactBayes(support, log_theta, every[support], every, gain)
+        return ExactBayes(support, log_theta, every[support], every, gain, digits)
 
 
 def exact_multinomial(X, y, k, alpha=Fraction(1), weights=None):
@@ -132,7 +134,7 @@ def exact_multinomial(X, y, k, alpha=Fraction(1), weights=None):
         )
         np.testing.assert_allclose(np.exp(log_theta).sum(axis=1), 1, rtol=1e-12)
         every = {D: float(value) for D, value in exact.items()}
-        return ExactBayes(support, log_theta, float(best), every, [])
+        return ExactBayes(support, log_theta, float(best), every, [], exact)
 
 
 def random_counts(rng, classes=None, binary=False, most=7):

@@ -18,7 +18,7 @@ from strategies import quietly
 from gpucenters import SparseBernoulliNB
 from gpucenters.solvers import bernoulli_nb, select
 
-PROBLEMS = {"numpy": 300, "array_api_strict": 50, "cupy": 50}
+PROBLEMS = {"numpy": 300, "array_api_strict": 50, "cupy": 50, "torch": 50}
 rng = np.random.default_rng(0)
 COUNTS = rng.poisson(0.8, (60, 12))
 Y = np.arange(60) % 3

@@ -221,6 +221,48 @@ def test_coordinates_that_are_no_integers_are_refused(name: str) -> None:
         L2CenterClassifier().fit(_NOT_INTEGERS[name](), [0, 1])
 
 
+@pytest.mark.parametrize(
+    ("offset", "kind"),
+    [(o, np.int64) for o in (4, -4, 2**32, 2**32 - 1, 1 - 2**32)]
+    + [(2**32 - 1, np.uint32), (2**32 - 1, np.uint64), (2**64 - 1, np.uint64)],
+)
+def test_a_diagonal_outside_a_dia_matrix_holds_no_values(offset: int, kind: Any) -> None:
+    """SciPy's conversions take such an offset for another one, or write beyond their arrays."""
+    X = scipy.sparse.dia_matrix(np.diag([5.0, 6.0, 7.0, 8.0]))
+    X.data = np.asarray([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]])
+    X.offsets = np.asarray([offset, 0], dtype=kind)
+    found = L2CenterClassifier().fit(X, [0, 1, 0, 1])
+    expected = L2CenterClassifier().fit(np.diag([5.0, 6.0, 7.0, 8.0]), [0, 1, 0, 1])
+    np.testing.assert_array_equal(found.centers_, expected.centers_)
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc", "bsr"])
+@pytest.mark.parametrize("bad", [7, 10**6])
+def test_a_damaged_matrix_of_objects_is_refused(bad: int, layout: str) -> None:
+    """SciPy sums duplicates in ``astype``, by indices that nothing has checked."""
+    X = getattr(scipy.sparse, f"{layout}_matrix")(np.eye(4))
+    X.data = X.data.astype(object)
+    X.indptr[2] = bad
+    with pytest.raises(ValueError, match=r"indptr of the .S. matrix is damaged"):
+        L2CenterClassifier().fit(X, [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc"])
+def test_parts_of_other_dimensions_are_named(layout: str) -> None:
+    X = getattr(scipy.sparse, f"{layout}_array")(PLAIN)
+    X._shape = (-1, 4)
+    with pytest.raises(ValueError, match=r"Found array with -1 sample\(s\)"):
+        L2CenterClassifier().fit(X, Y)
+    X = getattr(scipy.sparse, f"{layout}_array")(PLAIN)
+    X.indices = np.asarray(3)
+    with pytest.raises(ValueError, match=r"indices of the CS. matrix has shape \(\)"):
+        L2CenterClassifier().fit(X, Y)
+    X = getattr(scipy.sparse, f"{layout}_matrix")(PLAIN)
+    X.data = X.data.astype(object)[None]
+    with pytest.raises(ValueError, match=r"data of the CS. matrix has shape \(1, \d+\)"):
+        L2CenterClassifier().fit(X, Y)
+
+
 @pytest.mark.parametrize("name", list(_DAMAGED_FORMATS))
 def test_damaged_matrices_of_other_formats_are_named_so(name: str) -> None:
     form = name.split()[0]

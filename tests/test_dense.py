@@ -119,7 +119,9 @@ def test_a_memory_map_gives_the_answers_of_float64(
 @each_model
 def test_strided_views_give_the_answers_of_float64(model: Any, view: str, backend: Any) -> None:
     plain, y = mixed_data(3)
-    if view == "steps":
+    if view == "steps" and backend.name == "torch":
+        X = backend.array(np.repeat(np.repeat(plain, 2, axis=0), 2, axis=1))[::2, ::2]
+    elif view == "steps":
         X = backend.array(np.repeat(plain, 2, axis=0)[:, ::-1])[::2, ::-1]
     else:
         X = backend.array(np.ascontiguousarray(plain.T)).T

@@ -23,7 +23,7 @@ MODELS = {
 }
 DTYPES = (np.float64, np.float32, np.int64)
 # array-api-strict and the stand-in for CuPy are slow; the arithmetic is the same.
-PROBLEMS = {"numpy": 1000, "array_api_strict": 200, "cupy": 100}
+PROBLEMS = {"numpy": 1000, "array_api_strict": 200, "cupy": 100, "torch": 100}
 
 
 def _floats(values: Any) -> np.ndarray:

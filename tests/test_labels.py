@@ -13,7 +13,8 @@ import scipy.special
 from answers import each_model, mixed_data, to_host
 from separated import separated
 from sklearn.base import clone
-from small_data import HALVES, KINDS, NORMAL, PLAIN, each_kind, fit_plain
+from sklearn.metrics import accuracy_score
+from small_data import HALVES, KINDS, NORMAL, PLAIN, Y, each_kind, fit_plain
 
 from gpucenters import (
     L2CenterClassifier,
@@ -149,6 +150,10 @@ BAD_LABELS = {
         np.array([0.0, 1.0, np.nan, 1.0, 0.0], dtype=object),
         "Unknown label type",
     ),
+    "numbers as objects": (
+        np.array([0, 1, 1, 1, 0], dtype=object),
+        r"Unknown label type: unknown.*objects.*such as 0 \(int\).*astype\(int\)",
+    ),
     "NaN among strings": (np.array(["a", "b", np.nan, "a", "b"], dtype=object), "y holds labels"),
     "None among strings": (np.array(["a", "b", None, "a", "b"], dtype=object), "y holds labels"),
     "None among numbers": (np.array([0, 1, None, 1, 0], dtype=object), "y holds labels"),
@@ -190,3 +195,70 @@ def test_string_labels_are_learned_and_given_back(
     assert predicted.dtype == model.classes_.dtype
     np.testing.assert_array_equal(predicted, model.classes_[backend.host(numbers.predict(X))])
     assert model.score(X, names) == numbers.score(X, np.searchsorted(model.classes_, names)) > 0.8
+
+
+NUMBERS, STRINGS, DAYS = np.array([0, 1]), np.array(["a", "b"]), np.array([0, 1], dtype="M8[D]")
+SCORED = {  # the classes, and the labels to score against
+    "the classes": (NUMBERS, [0, 1, 0, 1, 1]),
+    "floats": (NUMBERS, [0.0, 1.0, 0.0, 1.0, 1.0]),
+    "booleans": (NUMBERS, [False, True, False, True, True]),
+    "unknown numbers": (NUMBERS, [0, 7, -7, 1, 1]),
+    "unknown numbers alone": (NUMBERS, [5] * 5),
+    "objects": (STRINGS, np.array(list("abaab"), dtype=object)),
+    "unknown strings": (STRINGS, ["a", "b", "z", "", "b"]),
+    "times": (DAYS, DAYS[[0, 1, 0, 0, 1]]),
+    "strings for numbers": (NUMBERS, ["0", "1", "0", "1", "1"]),
+    "numbers for strings": (STRINGS, [0, 1, 0, 1, 1]),
+    "times for numbers": (NUMBERS, DAYS[[0, 1, 0, 0, 1]]),
+    "NaN": (NUMBERS, [0.0, 1.0, np.nan, 1.0, 1.0]),
+    "infinity": (NUMBERS, [0.0, 1.0, np.inf, 1.0, 1.0]),
+    "NaN among strings": (STRINGS, np.array(["a", "b", np.nan, "b", "b"], dtype=object)),
+    "None among strings": (STRINGS, np.array(["a", "b", None, "b", "b"], dtype=object)),
+    "None among numbers": (NUMBERS, np.array([0, 1, None, 1, 1], dtype=object)),
+    "numbers as objects": (NUMBERS, np.array([0, 1, 0, 1, 1], dtype=object)),
+    "continuous": (NUMBERS, [0.0, 1.0, 0.5, 1.0, 1.0]),
+    "two columns": (NUMBERS, np.eye(5)),
+}
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered in cast")  # raised by scikit-learn
+@pytest.mark.parametrize("case", list(SCORED))
+@each_kind
+def test_score_counts_and_refuses_labels_as_accuracy_score(
+    kind: Any, case: str, backend: Any
+) -> None:
+    classes, y = SCORED[case]
+    model = kind().fit(backend.array(PLAIN), classes[Y])
+    predicted = to_host(model.predict(backend.array(PLAIN)), backend)
+    weights = [1.0, 2.0, 3.0, 0.0, 5.0]
+    try:
+        if case in ("strings for numbers", "numbers for strings"):
+            raise ValueError  # as the newest scikit-learn; before, all of them are misses
+        expected = [accuracy_score(y, predicted, sample_weight=s) for s in (None, weights)]
+    except (TypeError, ValueError):
+        with pytest.raises((TypeError, ValueError), match=r"y |label"):
+            model.score(backend.array(PLAIN), y)
+    else:
+        found = [model.score(backend.array(PLAIN), y, s) for s in (None, weights)]
+        assert found == pytest.approx(expected)
+
+
+def test_classes_that_are_no_labels_are_named_as_classes() -> None:
+    model = L2CenterClassifier()
+    for classes, message in (
+        ([0.0, 1.0, np.nan], "Input classes contains NaN.* first in row 2"),
+        ([0.0, np.inf], "Input classes contains infinity"),
+        (np.asarray(["NaT", "2020"], dtype="M8[Y]"), "classes contains NaT"),
+        (np.asarray(["a", 1], dtype=object), "classes holds labels that cannot be compared"),
+        (np.asarray([0, 1], dtype=object), "classes is an array of Python objects"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            model.partial_fit(NORMAL, HALVES, classes=classes)
+        with pytest.raises((TypeError, ValueError), match=message):
+            model.statistics(NORMAL, HALVES, classes=classes)
+
+
+def test_classes_may_live_on_either_device(backend: Any) -> None:
+    given = backend.array([0, 1])
+    model = L2CenterClassifier().partial_fit(backend.array(NORMAL), HALVES, classes=given)
+    assert model.classes_.tolist() == [0, 1]

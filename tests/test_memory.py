@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from gpucenters import L1CenterClassifier, L2CenterClassifier
+from gpucenters import L1CenterClassifier, L2CenterClassifier, SparseMultinomialNB
 
 N, M, PER_ROW = 200_000, 100_000, 12
 
@@ -46,6 +46,24 @@ def test_fit_and_predict_on_sparse_data_need_little_memory(
     model = kind(k="all", scale=scale)
     assert _peak(lambda: model.fit(X, y)) < 100
     assert _peak(lambda: model.predict(X)) < 100
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc"])
+def test_many_classes_need_their_sums_and_the_budget(layout: str) -> None:
+    classes, m = 100, 40_000
+    sums = classes * m * 8 / 1e6
+    X = scipy.sparse.random(2 * classes, m, 2e-4, layout, np.float32, np.random.default_rng(0))
+    X.data[:] = 1
+    y = np.arange(2 * classes) % classes
+    model = SparseMultinomialNB(k=1, memory_budget="4MB")
+    assert sums < _peak(lambda: model.fit(X, y)) < sums + 15
+    assert _peak(lambda: model.predict(X)) < 15
+    found = model.with_k(2).decision_function(X)
+    expected = model.set_params(memory_budget="1GB").with_k(2).decision_function(X)
+    np.testing.assert_array_equal(found, expected)
+    X.data[-1] = np.nan
+    with pytest.raises(ValueError, match="NaN in feature"):
+        model.set_params(memory_budget="4MB").predict(X)
 
 
 def test_the_measured_peak_includes_a_dense_matrix() -> None:

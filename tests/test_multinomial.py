@@ -15,12 +15,12 @@ from sklearn.base import clone
 from sklearn.naive_bayes import MultinomialNB
 from strategies import quietly
 
-from gpucenters import SparseMultinomialNB
+from gpucenters import SparseMultinomialNB, UninformativeFeaturesWarning
 from gpucenters.arrays import grid
 from gpucenters.solvers import multinomial_nb, screening
 from gpucenters.solvers.divergence import divergence
 
-PROBLEMS = {"numpy": 150, "array_api_strict": 20, "cupy": 20}
+PROBLEMS = {"numpy": 150, "array_api_strict": 20, "cupy": 20, "torch": 20}
 rng = np.random.default_rng(0)
 COUNTS = rng.poisson(0.8, (60, 12))
 Y = np.arange(60) % 3
@@ -129,6 +129,16 @@ def test_scores_are_the_log_likelihood_on_the_support(backend: Any) -> None:
             np.testing.assert_allclose(_host(model.scores_, backend), h, rtol=1e-10, atol=1e-13)
             order = np.argsort(-h[model.ranking_], kind="stable")
             assert order.tolist() == list(range(4))
+
+
+def test_one_feature_has_the_same_share_in_all_classes(backend: Any) -> None:
+    """Shares sum to 1 with the others tied, so that a single feature decides nothing."""
+    for y in (Y, Y % 2):
+        for X in backend.containers(COUNTS * 1000):
+            model = SparseMultinomialNB(k=1, fit_prior=False).fit(X, y)
+            centers = _host(model.centers_, backend)
+            assert np.ptp(centers) == 0
+            assert not _host(model.predict(X), backend).any()
 
 
 def _class_sums(y: np.ndarray) -> np.ndarray:
@@ -302,7 +312,9 @@ def test_values_too_large_for_the_dual_are_refused(backend: Any) -> None:
 def test_features_without_positive_gain_give_a_warning(backend: Any) -> None:
     X = np.concatenate([COUNTS[:6, :2], np.ones((6, 3))], axis=1)
     X[:, :2] = [[4, 0], [0, 4]] * 3
-    with pytest.warns(UserWarning, match="only 2 have a positive gain"):
+    with pytest.warns(
+        UninformativeFeaturesWarning, match="more features than have a positive gain"
+    ):
         model = SparseMultinomialNB(k=4).fit(backend.array(X), np.arange(6) % 2)
     assert model.support_.tolist() == [0, 1, 2, 3]
     scores = _host(model.scores_, backend)

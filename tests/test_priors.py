@@ -65,8 +65,8 @@ BAD_PRIORS = [
     ("flat", f"priors='flat' is not valid: {VALID}"),
     ([0.5], "priors has 1 entries, but there are 2 classes"),
     ([0.5, 0.25, 0.25], "priors has 3 entries, but there are 2 classes"),
-    ([0.5, 0.6], r"priors must be positive and sum to 1, got \[0.5, 0.6\]"),
-    ([0, 1], r"priors must be positive and sum to 1, got \[0.0, 1.0\]"),
+    ([0.5, 0.6], r"priors must be positive and sum to 1, got \[0.5, 0.6\], whose sum is 1.1"),
+    ([0, 1], r"priors must be positive and sum to 1, got \[0.0, 1.0\], whose sum is 1\."),
     ([-0.5, 1.5], r"priors must be positive and sum to 1, got \[-0.5, 1.5\]"),
     ([np.nan, 0.5], r"priors must be positive and sum to 1, got \[nan, 0.5\]"),
 ]

@@ -17,9 +17,10 @@ from separated import assert_identical_on_host
 from sklearn.datasets import load_digits
 from small_data import KINDS
 
-from gpucenters import (
-    L2CenterClassifier,
-)
+from gpucenters import L2CenterClassifier
+from gpucenters.arrays.backend import HOST
+from gpucenters.blocks import compressed
+from gpucenters.blocks.convert import as_block
 
 
 @pytest.mark.skipif(
@@ -34,6 +35,39 @@ def test_a_fit_in_a_forked_process_gives_the_bits_of_the_parent(kind: Any) -> No
     with ProcessPoolExecutor(1, mp_context=context) as pool:
         there = pool.submit(kind(k=20, scale="std").fit, X, y).result(timeout=60)
     assert_identical_on_host(there, here, X)
+
+
+@pytest.mark.skipif(
+    "fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork"
+)
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_does_not_wait_for_a_property_that_a_thread_computes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Those of functools in Python 3.11 have a lock for all instances (python/cpython#87634)."""
+    X = scipy.sparse.csr_array(np.eye(4))
+    inside, leave, to_numpy = threading.Event(), threading.Event(), compressed.to_numpy
+
+    def slow(x: Any) -> Any:
+        if threading.current_thread() is thread:
+            inside.set()
+            leave.wait(timeout=60)
+        return to_numpy(x)
+
+    monkeypatch.setattr(compressed, "to_numpy", slow)
+    block = as_block(X, HOST)
+    thread = threading.Thread(target=lambda: block.host_indptr)
+    thread.start()
+    assert inside.wait(timeout=60)
+    context = multiprocessing.get_context("fork")
+    child = context.Process(target=lambda: as_block(X, HOST).host_indptr)
+    child.start()
+    child.join(timeout=30)
+    ended = child.exitcode
+    child.kill()
+    leave.set()
+    thread.join()
+    assert ended == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -20,6 +20,7 @@ from strategies import Problem, modest, problems, quietly
 from gpucenters import (
     L1CenterClassifier,
     L2CenterClassifier,
+    UninformativeFeaturesWarning,
 )
 from gpucenters.arrays import numpy_cupy, portable
 from gpucenters.arrays.backend import backend_of
@@ -118,16 +119,20 @@ def test_a_k_above_n_features_warns_and_selects_all(backend: Any) -> None:
 
 
 @pytest.mark.parametrize("k", [3, 4, 0.75])
-def test_a_k_above_the_positive_gains_warns_with_their_number(k: Any, backend: Any) -> None:
+def test_a_k_above_the_number_of_positive_gains_warns(k: Any, backend: Any) -> None:
     gain = backend.array([0.0, 2.0, 0.0, 1.0])
-    with pytest.warns(UserWarning, match="only 2 have a positive gain"):
+    with pytest.warns(
+        UninformativeFeaturesWarning, match="more features than have a positive gain"
+    ):
         chosen = select(gain, k)
     expected = {3: [0, 1, 3], 4: [0, 1, 2, 3], 0.75: [0, 1, 3]}[k]
     assert backend.host(chosen.support).tolist() == expected
 
 
 def test_one_feature_of_none_with_positive_gain_warns(backend: Any) -> None:
-    with pytest.warns(UserWarning, match="only 0 have a positive gain"):
+    with pytest.warns(
+        UninformativeFeaturesWarning, match="none of the .* features has a positive gain"
+    ):
         select(backend.array([0.0, 0.0]), 1)
 
 
@@ -138,12 +143,16 @@ def test_a_k_up_to_the_positive_gains_does_not_warn(backend: Any) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_fit_and_with_k_warn_with_the_number(model: Any, backend: Any) -> None:
+def test_fit_and_with_k_above_the_number_of_positive_gains_warn(model: Any, backend: Any) -> None:
     X, y = backend.array([[0.0, 0.0, 1.0], [1.0, 0.0, 1.0]]), np.asarray([0, 1])
-    with pytest.warns(UserWarning, match="only 1 have a positive gain"):
+    with pytest.warns(
+        UninformativeFeaturesWarning, match="more features than have a positive gain"
+    ):
         model(k=2).fit(X, y)
     fitted = model().fit(X, y)
-    with pytest.warns(UserWarning, match="only 1 have a positive gain"):
+    with pytest.warns(
+        UninformativeFeaturesWarning, match="more features than have a positive gain"
+    ):
         fitted.with_k(2)
 
 
@@ -316,9 +325,11 @@ def test_k_above_n_features_selects_all_with_a_warning(backend: Any) -> None:
 
 
 @each_kind
-def test_fit_warns_with_the_number_of_positive_gains(kind: Any) -> None:
+def test_fit_with_k_above_the_number_of_positive_gains_warns(kind: Any) -> None:
     X = np.column_stack([Y, np.ones(5), np.ones(5)])
-    with pytest.warns(UserWarning, match="2 features, but only 1 have a positive gain"):
+    with pytest.warns(
+        UninformativeFeaturesWarning, match="more features than have a positive gain"
+    ):
         model = kind(k=2).fit(X, Y)
     assert model.support_.tolist() == [0, 1]
 

@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 from separated import separated
 from small_data import KINDS
+
+from gpucenters import L2CenterClassifier
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -73,3 +76,24 @@ def test_inverse_transform_of_sparse_data_is_sparse(
     expected = np.zeros_like(X)
     expected[:, [1, 3]] = X[:, [1, 3]]
     np.testing.assert_array_equal(sparse_backend.host(back.toarray()), expected)
+
+
+@pytest.mark.parametrize("layout", [scipy.sparse.csr_array, scipy.sparse.csc_matrix])
+@pytest.mark.parametrize("dtype", ["float16", ">f2", ">f8", ">i4", "int8", "bool"])
+def test_sparse_types_that_scipy_does_not_know_are_selected_and_kept(
+    dtype: str, layout: Any
+) -> None:
+    plain = (np.arange(60).reshape(10, 6) % 7 % 3).astype(dtype)
+    whole = layout(plain.astype(np.float64))
+    X = layout((whole.data.astype(dtype), whole.indices, whole.indptr), shape=(10, 6))
+    model = L2CenterClassifier(k=2).fit(X, np.arange(10) % 2)
+    chosen = model.transform(X)
+    assert chosen.dtype == X.dtype == np.dtype(dtype) and isinstance(chosen, layout)
+    back = model.inverse_transform(chosen)
+    assert back.dtype == X.dtype
+    for part, expected in (
+        (chosen, plain[:, model.support_]),
+        (back, np.where(model.get_support(), plain, 0)),
+    ):
+        part.data = part.data.astype(np.float64)
+        np.testing.assert_array_equal(part.toarray(), expected.astype(np.float64))

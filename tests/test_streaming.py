@@ -41,18 +41,18 @@ def test_an_interrupted_batch_leaves_the_model_as_it_was(
     expected, predicted = _state(model), model.predict(kind(data))
 
     # The interrupt comes after some of the sums were added.
-    add, part = sparse_sums.add_class_sums, dense_sums._add_columns
+    add, merged = sparse_sums.add_class_sums, dense_sums._map
 
     def interrupted(*arguments: Any) -> None:
         add(*arguments)
         raise KeyboardInterrupt("in the middle")
 
-    def part_interrupted(*arguments: Any) -> Any:
-        part(*arguments)
+    def merged_in_part(*arguments: Any) -> Any:
+        yield next(merged(*arguments))
         raise KeyboardInterrupt("in the middle")
 
     monkeypatch.setattr(sparse_sums, "add_class_sums", interrupted)
-    monkeypatch.setattr(dense_sums, "_add_columns", part_interrupted)
+    monkeypatch.setattr(dense_sums, "_map", merged_in_part)
     with pytest.raises(KeyboardInterrupt, match="in the middle"):
         model.partial_fit(kind(data[40:43]), y[40:43])
     monkeypatch.undo()

@@ -44,8 +44,12 @@ def test_other_than_two_dimensions_are_refused(
 
 @each_kind
 def test_a_sparse_array_of_one_dimension_is_refused(kind: Any) -> None:
-    with pytest.raises(ValueError, match="2D sparse matrix, got 1D"):
-        kind().fit(scipy.sparse.coo_array(np.ones(5)), Y)
+    for X in (scipy.sparse.coo_array(np.ones(5)), scipy.sparse.csr_array(np.ones(5))):
+        assert X.ndim == 1
+        message = r"2D sparse array, got 1D.*reshape\(-1, 1\).*reshape\(1, -1\)"
+        for call in (lambda X: kind().fit(X, Y), fit_plain(kind()).predict):
+            with pytest.raises(ValueError, match=message):
+                call(X)
 
 
 @each_kind
@@ -63,8 +67,10 @@ def test_values_that_are_no_numbers_are_refused(kind: Any, dtype: str) -> None:
     X = PLAIN.astype(np.int64).astype(dtype)
     with pytest.raises(TypeError, match="X must hold real numbers, got an array of"):
         kind().fit(X, Y)
-    with pytest.raises(TypeError, match="X must hold real numbers, got an array of"):
-        fit_plain(kind()).predict(X)
+    model = fit_plain(kind())
+    for call in [*prediction_calls(model, X), model.transform, model.inverse_transform]:
+        with pytest.raises(TypeError, match="X must hold real numbers, got an array of"):
+            call(X)
 
 
 @pytest.mark.parametrize(
@@ -82,9 +88,15 @@ def test_an_object_that_is_no_number_is_named_by_value_row_and_feature(
 ) -> None:
     X = PLAIN.astype(object)
     X[3, 2] = value
-    for call in (lambda: kind().fit(X, Y), lambda: fit_plain(kind()).predict(X)):
-        with pytest.raises(ValueError, match=message):
-            call()
+    model = fit_plain(kind())
+    for call in (
+        lambda X: kind().fit(X, Y),
+        *(model.predict, model.transform, model.inverse_transform),
+        model.set_output(transform="pandas").transform,
+    ):
+        for form in (X, pd.DataFrame(X)):
+            with pytest.raises(ValueError, match=message):
+                call(form)
 
 
 @each_kind

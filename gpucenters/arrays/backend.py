@@ -82,9 +82,12 @@ class Backend:
 
     def asarray(self, values: Any, dtype: Any = None) -> Array:
         """Host values (numbers, lists, NumPy arrays) as an array on this backend."""
-        if dtype is None and isinstance(values, np.ndarray) and not self.is_numpy_or_cupy:
-            # Other libraries may read the values one by one and lose their type.
-            dtype = getattr(self.xp, values.dtype.name, None)
+        if not self.is_numpy_or_cupy:
+            # Others have float types of their own for lists, and share the memory of a NumPy array
+            # or refuse it (read-only, other byte orders).
+            given = np.asarray(values)
+            values = np.array(given, dtype=given.dtype.newbyteorder("="), order="C")
+            dtype = getattr(self.xp, values.dtype.name, None) if dtype is None else dtype
         return self.xp.asarray(values, dtype=dtype, device=self.device)
 
     def arange(self, size: int) -> Array:

@@ -26,6 +26,8 @@ _BYTES_PER_ELEMENT = 48  # workspace for each element of a CUDA chunk
 
 _MOST_ROWS = 2048  # of a dense CPU chunk
 _LEAST_ROWS = 64  # of a dense CPU chunk: enough to make merging K rows of moments cheap
+_ROWS_PER_CLASS = 4  # of a dense chunk
+_LEAST_COLUMNS = 8  # of a dense chunk that is made tall for its classes
 _ROW_STRIP = 2**23  # elements in a strip of rows that is read chunk by chunk
 _FULL_WIDTH_STRIP = 2**21  # elements in a strip of rows that is copied in its full width
 
@@ -51,11 +53,14 @@ def ranges(n: int, step: int) -> Iterator[tuple[int, int]]:
         yield start, min(start + step, n)
 
 
-def dense_grid(n: int, m: int, size: int) -> tuple[int, int]:
-    """Rows and columns of one chunk, of about ``size`` elements, of a dense n x m array."""
+def dense_grid(n: int, m: int, size: int, n_classes: int = 1) -> tuple[int, int]:
+    """Rows and columns of one chunk, of about ``size`` elements, of a dense n x m array.
+
+    With several classes a chunk has enough rows that merging their sums costs little beside adding.
+    """
     # A strip has few rows, so that the pages of its columns stay in the TLB.
     strip = min(_MOST_ROWS, max(_LEAST_ROWS, _ROW_STRIP // m)) * max(1, size // CPU_CHUNK)
-    rows = min(n, strip)
+    rows = min(n, max(strip, size // m, min(_ROWS_PER_CLASS * n_classes, size // _LEAST_COLUMNS)))
     return rows, max(1, min(m, size // rows))
 
 

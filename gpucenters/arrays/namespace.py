@@ -85,6 +85,8 @@ def to_numpy(x: Any) -> np.ndarray:
     xp = array_namespace(x)
     if is_cupy(xp):
         return x.get()
+    if array_api_compat.is_torch_array(x):  # whose list of devices comes with warnings
+        return np.asarray(x.cpu())
     if array_api_compat.device(x) != "cpu":
         # Libraries name their CPU device differently: search the list of devices for it.
         found = xp.__array_namespace_info__().devices()

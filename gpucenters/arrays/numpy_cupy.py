@@ -13,6 +13,7 @@ import numpy as np
 
 from . import kernels, portable, sparsetools
 from .backend import HOST
+from .class_lists import ClassLists
 from .grid import ranges
 from .namespace import is_numpy
 from .threads import Scratch, run
@@ -121,69 +122,66 @@ def repeat_per_row(
     return xp.take(per_row, xp.cumsum(marks[:-1]))
 
 
-def sorted_lines(chunk: Array, rows: list[Array], xp: Namespace, scratch: Scratch) -> Array:
+def sorted_lines(chunk: Array, lists: ClassLists, xp: Namespace, scratch: Scratch) -> Array:
     """Each column of a chunk as a line, the rows of each class sorted within it: (b, n).
 
     CuPy uses a radix sort for one-dimensional arrays of numbers, and a much slower sort by
     comparison: so the lines are sorted as one array there (`_sort_flat`).
     """
     if not is_numpy(xp):
-        return _sort_flat(chunk, rows, xp)
-    table = scratch.empty((chunk.shape[1], sum(r.shape[0] for r in rows)), chunk.dtype)
-    start = 0
-    for r in rows:
-        part = table[:, start : start + r.shape[0]]
-        start += r.shape[0]
-        part[...] = xp.take(chunk, r, axis=0).T
-        part.sort(axis=1)
+        return _sort_flat(chunk, lists, xp)
+    table = scratch.empty((chunk.shape[1], lists.size), chunk.dtype)
+    for classes, start, stop in lists.groups:
+        part = table[:, start:stop]
+        part[...] = xp.take(chunk, lists.order[start:stop], axis=0).T
+        part.reshape(part.shape[0], classes.shape[0], -1).sort(axis=2)  # a view
     return table
 
 
-def _sort_flat(chunk: Array, rows: list[Array], xp: Namespace) -> Array:
+def _sort_flat(chunk: Array, lists: ClassLists, xp: Namespace) -> Array:
     """`sorted_lines` by sorts of one dimension.
 
     float32: keys of list and value in one number, sorted once; 16 bytes of workspace an element,
     and as much for the sort. float64: by value, and then, stable, by list; 40 bytes and the sorts'.
     """
-    n, b = sum(r.shape[0] for r in rows), chunk.shape[1]
+    n, b = lists.size, chunk.shape[1]
     if chunk.dtype == xp.float32:
-        keys = xp.sort(_keys(chunk, rows, xp), stable=False)
+        keys = xp.sort(_keys(chunk, lists, xp), stable=False)
         return xp.reshape(kernels.unpack_values(keys[: n * b]), (b, n))
-    values, lists = _in_lists(chunk, rows, xp)
-    return xp.reshape(xp.take(values, _by_segment(values, lists, xp)), (b, n))
+    values, segment = _in_lists(chunk, lists, xp)
+    return xp.reshape(xp.take(values, _by_segment(values, segment, xp)), (b, n))
 
 
-def sorted_lines_of_rows(chunk: Array, rows: list[Array], xp: Namespace) -> tuple[Array, Array]:
+def sorted_lines_of_rows(chunk: Array, lists: ClassLists, xp: Namespace) -> tuple[Array, Array]:
     """`sorted_lines`, and the row of the chunk that each value is from: two (b, n) arrays."""
     if is_numpy(xp):
-        return portable.sorted_lines_of_rows(chunk, rows, xp)
-    n, b = sum(r.shape[0] for r in rows), chunk.shape[1]
+        return portable.sorted_lines_of_rows(chunk, lists, xp)
+    n, b = lists.size, chunk.shape[1]
     if chunk.dtype == xp.float32:
-        keys = _keys(chunk, rows, xp)
+        keys = _keys(chunk, lists, xp)
         order = xp.argsort(keys, stable=True)[: n * b]
         values, origin = kernels.unpack_values(xp.take(keys, order)), order // b
     else:
-        values, lists = _in_lists(chunk, rows, xp)
-        order = _by_segment(values, lists, xp)
-        values, origin = xp.take(values, order), xp.take(xp.concat(rows), order % n)
+        values, segment = _in_lists(chunk, lists, xp)
+        order = _by_segment(values, segment, xp)
+        values, origin = xp.take(values, order), xp.take(lists.order, order % n)
     return xp.reshape(values, (b, n)), xp.reshape(origin, (b, n))
 
 
-def _keys(chunk: Array, rows: list[Array], xp: Namespace) -> Array:
+def _keys(chunk: Array, lists: ClassLists, xp: Namespace) -> Array:
     """A number for each value of a float32 chunk, row by row, that sorts by list and value."""
     codes = xp.full(chunk.shape[0], -1, dtype=xp.int32)
-    for c, r in enumerate(rows):
-        codes[r] = c
-    return kernels.pack_lists(chunk, codes, len(rows))
+    codes[lists.order] = lists.place
+    return kernels.pack_lists(chunk, codes, len(lists.rows))
 
 
-def _in_lists(chunk: Array, rows: list[Array], xp: Namespace) -> tuple[Array, Array]:
-    """The values of some rows, column by column and class by class, and the list of each."""
-    values = xp.reshape(xp.take(chunk, xp.concat(rows), axis=0).T + 0.0, (-1,))
-    of_class = xp.concat([xp.full(r.shape[0], c, dtype=xp.int32) for c, r in enumerate(rows)])
-    kind = xp.int32 if chunk.shape[1] * len(rows) < 2**31 else xp.int64
+def _in_lists(chunk: Array, lists: ClassLists, xp: Namespace) -> tuple[Array, Array]:
+    """The values of some rows, column by column and list by list, and the list of each."""
+    k = len(lists.rows)
+    values = xp.reshape(xp.take(chunk, lists.order, axis=0).T + 0.0, (-1,))
+    kind = xp.int32 if chunk.shape[1] * k < 2**31 else xp.int64
     column = xp.arange(chunk.shape[1], dtype=kind)[:, None]
-    return values, xp.reshape(column * len(rows) + of_class, (-1,))
+    return values, xp.reshape(column * k + lists.place, (-1,))
 
 
 def _by_segment(values: Array, segment: Array, xp: Namespace) -> Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .class_lists import ClassLists, Group
+from .namespace import array_namespace
 from .threads import Scratch
 from .typing import Array, Namespace
 
@@ -20,20 +22,32 @@ def index_mask(index: Array, size: int, xp: Namespace) -> Array:
     return xp.searchsorted(order, every, side="right") > xp.searchsorted(order, every, side="left")
 
 
-def sorted_lines(chunk: Array, rows: list[Array], xp: Namespace, scratch: Scratch) -> Array:
+def sorted_lines(chunk: Array, lists: ClassLists, xp: Namespace, scratch: Scratch) -> Array:
     """Each column of a chunk as a line, the rows of each class sorted within it: (b, n)."""
-    lines = [xp.permute_dims(xp.take(chunk, r, axis=0), (1, 0)) for r in rows]
-    return xp.concat([xp.sort(line, axis=1, stable=False) for line in lines], axis=1)
+    line = xp.permute_dims(xp.take(chunk, lists.order, axis=0), (1, 0))
+    b, parts = line.shape[0], []
+    for group in lists.groups:
+        part = _by_list(line, group)
+        parts.append(xp.reshape(xp.sort(part, axis=2, stable=False), (b, -1)))
+    return xp.concat(parts, axis=1)
 
 
-def sorted_lines_of_rows(chunk: Array, rows: list[Array], xp: Namespace) -> tuple[Array, Array]:
+def sorted_lines_of_rows(chunk: Array, lists: ClassLists, xp: Namespace) -> tuple[Array, Array]:
     """`sorted_lines`, and the row of the chunk that each value is from: two (b, n) arrays."""
     # One line a column, so that each sort runs over contiguous memory.
-    lines = [xp.permute_dims(xp.take(chunk, r, axis=0), (1, 0)) for r in rows]
-    orders = [xp.argsort(line, axis=1, stable=True) for line in lines]
-    lines = [xp.take_along_axis(a, o, axis=1) for a, o in zip(lines, orders, strict=True)]
-    origin = [
-        xp.reshape(xp.take(r, xp.reshape(o, (-1,))), o.shape)
-        for r, o in zip(rows, orders, strict=True)
-    ]
-    return xp.concat(lines, axis=1), xp.concat(origin, axis=1)
+    line = xp.permute_dims(xp.take(chunk, lists.order, axis=0), (1, 0))
+    rows = lists.order[None, :] + xp.zeros(line.shape, dtype=lists.order.dtype, device=line.device)
+    b, values, origin = line.shape[0], [], []
+    for group in lists.groups:
+        part, of_rows = _by_list(line, group), _by_list(rows, group)
+        order = xp.argsort(part, axis=2, stable=True)
+        values.append(xp.reshape(xp.take_along_axis(part, order, axis=2), (b, -1)))
+        origin.append(xp.reshape(xp.take_along_axis(of_rows, order, axis=2), (b, -1)))
+    return xp.concat(values, axis=1), xp.concat(origin, axis=1)
+
+
+def _by_list(line: Array, group: Group) -> Array:
+    """The part of lines that holds the classes of one size: (b, classes, size)."""
+    xp = array_namespace(line)
+    shape = (line.shape[0], group.classes.shape[0], -1)
+    return xp.reshape(line[:, group.start : group.stop], shape)

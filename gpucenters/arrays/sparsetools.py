@@ -67,6 +67,24 @@ def add_product(
         tools.csr_matvecs(rows, m, q, offsets, indices, values, coef.ravel(), out.ravel())
 
 
+def add_rows(x: np.ndarray, labels: np.ndarray, factors: np.ndarray, out: np.ndarray) -> None:
+    """``out[labels[j]] += factors[j] * x[j]`` in order, for rows of C-contiguous matrices."""
+    (n, width), ends = x.shape, np.arange(x.shape[0] + 1, dtype=labels.dtype)
+    rows = out.shape[0]
+    # A CSC matrix with one entry in each column.
+    if width == 1:
+        tools.csc_matvec(rows, n, ends, labels, factors, x[:, 0], out[:, 0])
+    else:
+        tools.csc_matvecs(rows, n, width, ends, labels, factors, x.ravel(), out.ravel())
+
+
+def subtract_rows(table: np.ndarray, labels: np.ndarray, out: np.ndarray) -> None:
+    """``out[j] -= table[labels[j]]`` in place, for rows of C-contiguous matrices."""
+    n = out.shape[0]
+    offsets, minus = np.arange(n + 1, dtype=labels.dtype), np.full(n, -1.0)
+    add_product(offsets, labels, minus, table, out)
+
+
 def _width(indices: np.ndarray) -> int:
     # The loop that scales rows takes the number of columns and reads no index.
     return np.iinfo(indices.dtype).max
@@ -89,11 +107,19 @@ def _answers_are_right(kind: type[np.signedinteger]) -> bool:
     one, two = np.ones((3, 1)), np.zeros((3, 2))
     add_product(offsets, indices, values, np.asarray([[1.0], [10.0], [100.0]]), one)
     add_product(offsets, indices, values, np.asarray([[1.0, 2], [10, 20], [100, 200]]), two)
+    labels, rows = np.asarray([2, 0, 2], kind), np.asarray([[1.0, 2.0], [4.0, 8.0], [16.0, 32.0]])
+    summed, single, less = np.zeros((3, 2)), np.zeros((3, 1)), np.zeros((3, 2))
+    add_rows(rows, labels, factors, summed)
+    add_rows(np.ascontiguousarray(rows[:, :1]), labels, factors, single)
+    subtract_rows(rows, labels, less)
     found: list[np.ndarray] = [scattered, counted, scaled, repeated, keys, dots, one[:, 0], *two.T]
+    found += [*summed.T, single[:, 0], *less.T]
     sums: list[list[float]] = [[2.5, 5, 8], [1, 2, 1]]
     per_row: list[list[float]] = [[3, 6, 12, 56], [3, 3, 3, 7], [3, 3, 3, 7], [22, 0, 64]]
     products: list[list[float]] = [[53, 1, 801], [52, 0, 800], [104, 0, 1600]]
-    expected = [*sums, *per_row, *products]
+    by_label: list[list[float]] = [[20, 0, 115], [40, 0, 230], [20, 0, 115]]
+    less_label: list[list[float]] = [[-16, -1, -16], [-32, -2, -32]]
+    expected = [*sums, *per_row, *products, *by_label, *less_label]
     return all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
 
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import scipy.sparse
 
 from ..arrays import numpy_cupy, sparsetools
 from ..arrays.backend import Backend, backend_of
+from ..arrays.cached import cached_property
 from ..arrays.context import Context
 from ..arrays.grid import entry_ranges, row_ranges
 from ..arrays.namespace import is_cupy, is_numpy, to_numpy

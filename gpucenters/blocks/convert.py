@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import scipy.sparse
 
 from ..arrays.backend import Backend, backend_of
 from ..arrays.context import Context
+from ..arrays.inputs import check_input
 from ..arrays.namespace import (
     array_namespace,
     is_array,
@@ -47,6 +49,8 @@ def as_block(X: Any, backend: Backend, *, summed: bool = True, checked: bool = F
         For complex data, other than two dimensions, no samples or no features, and sparse matrices
         whose arrays are damaged.
     """
+    if not checked:
+        check_input(X, "X")
     if is_sparse(X):
         return _sparse_block(X if checked else checked_sparse(X), backend, summed)
     if not is_array(X):
@@ -62,16 +66,14 @@ def _sparse_block(X: SparseMatrix, backend: Backend, summed: bool = True) -> Spa
     by_row, data, indices, indptr = X.format == "csr", X.data, X.indices, X.indptr
     # Duplicates in a narrow integer type are summed in that type, so that fit and predict agree.
     summed = summed or data.dtype.kind in "biu"
-    if data.dtype == np.float16:  # SciPy's own routines do not know it
-        data = data.astype(np.float32)
+    if data.dtype != _known_to_scipy(data.dtype):
+        data = data.astype(_known_to_scipy(data.dtype))
     if (not summed or X.has_canonical_format) and _can_read(data, indices, indptr):
         return SparseBlock(data, indices, indptr, X.shape, by_row, backend)
     # A matrix object of our own: its flags on order and duplicates come from the arrays, where
     # those of the caller's object may be out of date, and the caller's object stays as it is.
     xp, sparse = array_namespace(X), sparse_module(array_namespace(X))
     kind = sparse.csr_matrix if by_row else sparse.csc_matrix
-    if not data.dtype.isnative:
-        data = data.astype(data.dtype.newbyteorder("="))
     with backend_of(X).current():
         parts = tuple(xp.ascontiguousarray(part) for part in (data, indices, indptr))
         view = kind(parts, shape=X.shape)
@@ -79,6 +81,19 @@ def _sparse_block(X: SparseMatrix, backend: Backend, summed: bool = True) -> Spa
             view = view.copy()
             view.sum_duplicates()
     return SparseBlock(view.data, view.indices, view.indptr, view.shape, by_row, backend)
+
+
+def _known_to_scipy(dtype: np.dtype) -> np.dtype:
+    """The type that holds these values and that SciPy's routines for sparse matrices know."""
+    native = dtype.newbyteorder("=")
+    return np.dtype(np.float32) if native == np.float16 else native
+
+
+def _with_type(X: SparseMatrix, dtype: np.dtype) -> SparseMatrix:
+    """The matrix with its values in another type, which SciPy itself need not know."""
+    X = copy.copy(X)
+    X.data = X.data.astype(dtype, copy=False)
+    return X
 
 
 def _can_read(data: Array, indices: Array, indptr: Array) -> bool:
@@ -94,7 +109,8 @@ def _can_read(data: Array, indices: Array, indptr: Array) -> bool:
 def take_columns(X: Any, columns: Array, ctx: Context) -> Any:
     """``X[:, columns]`` (ascending) in X's own library, layout and type, on its own backend."""
     if is_host_sparse(X):
-        return X[:, to_numpy(columns)]
+        known = _with_type(X, _known_to_scipy(X.dtype))
+        return _with_type(known[:, to_numpy(columns)], X.dtype)
     if is_sparse(X):
         # cupyx's own column selection leaves the indices of a row unsorted.
         backend = ctx.backend
@@ -111,9 +127,10 @@ def put_columns(X: Any, columns: Array, width: int) -> Any:
     xp, backend = array_namespace(X), backend_of(X)
     if is_sparse(X):
         sparse = sparse_module(xp)
-        X = X.tocoo()
+        dtype, X = X.dtype, _with_type(X, _known_to_scipy(X.dtype)).tocoo()
         col = backend.move(columns)[X.col]
         wide = sparse.coo_matrix((X.data, (X.row, col)), shape=(X.shape[0], width)).tocsc()
+        wide = _with_type(wide, dtype)
         if is_host_sparse(X) and isinstance(X, scipy.sparse.sparray):
             wide = scipy.sparse.csc_array(wide)
         return wide

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import partial
 from itertools import pairwise
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from ..arrays.backend import Backend, backend_of
+from ..arrays.cached import cached_property
+from ..arrays.class_lists import ClassLists
 from ..arrays.context import Context
 from ..arrays.grid import dense_grid, full_width_ranges, ranges
-from ..arrays.namespace import array_namespace, is_cupy
+from ..arrays.namespace import array_namespace, is_cupy, is_numpy
 from ..arrays.threads import Scratch
 from ..arrays.typing import Array
 from ..arrays.uploads import Upload, sendable
 from . import dense_scatter, dense_sums, errors
 from .accumulators import CentredSums, RawSums
+from .dense_sums import Strip
 from .objects import as_float64
 from .readers import Reader, refuse
 from .row_chunk import RowChunk
@@ -91,14 +94,22 @@ class DenseBlock:
     def _chunk_size(self, ctx: Context) -> int:
         return ctx.chunk_size(uploaded=self._upload is not None)
 
-    def _row_chunks(self, samples: Samples, ctx: Context) -> Iterator[RowChunk]:
+    def _strips(self, samples: Samples, ctx: Context) -> Iterator[Strip]:
         """The fixed grid of chunks, a strip of rows at a time, with progress."""
         n, m = self.shape
-        rows, width = dense_grid(n, m, self._chunk_size(ctx))
+        rows, width = dense_grid(n, m, self._chunk_size(ctx), samples.n_classes)
         columns = [slice(*cut) for cut in ranges(m, width)]
         strips = ranges(n, rows)
-        for cut in ctx.progress(strips, -(-n // rows), "rows added"):
-            yield self._row_chunk(samples, cut, columns)
+        for start, stop in ctx.progress(strips, -(-n // rows), "rows added"):
+            labels = samples.row_labels(start, stop)
+            yield Strip(labels, columns, partial(self._float64, (start, stop)))
+
+    def _float64(self, rows: tuple[int, int], columns: slice) -> Array:
+        """A rectangle of the array as float64, in memory of its own."""
+        chunk, xp = self.chunk(rows, (columns.start, columns.stop)), self.backend.xp
+        if is_numpy(xp):
+            return np.array(chunk, dtype=np.float64, order="C")
+        return xp.astype(chunk, xp.float64, copy=False)
 
     def full_rows(self, samples: Samples, ctx: Context) -> Iterator[RowChunk]:
         """Strips of rows, each one chunk in its full width."""
@@ -124,11 +135,11 @@ class DenseBlock:
 
     def add_sums(self, samples: Samples, into: RawSums, ctx: Context) -> None:
         """Add sums of each class and feature, in place: see `Block`."""
-        dense_sums.add_sums(self._row_chunks(samples, ctx), into, ctx)
+        dense_sums.add_sums(self._strips(samples, ctx), into, ctx)
 
     def add_centred(self, samples: Samples, into: CentredSums, ctx: Context) -> None:
         """Add sums and centred squares of each class, in place: see `Block`."""
-        dense_sums.add_centred(self._row_chunks(samples, ctx), into, ctx)
+        dense_sums.add_centred(self._strips(samples, ctx), into, ctx)
 
     def centred_moments(
         self, samples: Samples, columns: Array, ctx: Context
@@ -188,7 +199,7 @@ class DenseBlock:
         weights, given = None, samples.sample_weight
         if given is not None and not all(bool((given[r] == 1).all()) for r in rows):
             weights = samples.backend_weights
-        index, scratch = [self.backend.asarray(r) for r in rows], Scratch()
+        class_lists, scratch = ClassLists(self.backend, rows), Scratch()
         left_out = None
         if given is not None and not np.all(given > 0):
             left_out = self.backend.asarray(np.flatnonzero(given == 0))
@@ -199,7 +210,7 @@ class DenseBlock:
                 xp = self.backend.xp
                 if not bool(xp.all(xp.isfinite(xp.take(chunk, left_out, axis=0)))):
                     self.check_finite(False, ctx)
-            lists = sort_columns(chunk, index, weights, samples, ctx, scratch)
+            lists = sort_columns(chunk, class_lists, weights, samples, ctx, scratch)
             return slice(first + start, first + stop), lists
 
         # A sort, its input, and the temporaries of the search.

@@ -2,96 +2,160 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+import numpy as np
 
 from ..arrays.context import Context
 from ..arrays.double_double import two_sum
 from ..arrays.functions import clip_negative
-from ..arrays.namespace import array_namespace
+from ..arrays.row_labels import RowLabels, squared_row_norms
 from ..arrays.typing import Array
 from .accumulators import CentredSums, RawSums
-from .row_chunk import RowChunk
+
+Part = TypeVar("Part")
 
 
-def add_sums(chunks: Iterable[RowChunk], into: RawSums, ctx: Context) -> None:
-    """Add the class sums of strips of rows, in place: side by side over columns, rows in order."""
-    xp, (total, square, sum_of_squares) = ctx.backend.xp, into
-    for chunk in chunks:
+@dataclass(frozen=True)
+class Strip:
+    """Consecutive rows of a dense block.
 
-        def add(columns: slice, chunk: RowChunk = chunk) -> list[tuple[int, Array]]:
-            squares = []
-            for c, x, s, _ in chunk.by_class(columns):
-                sx = x if s is None else x * s
-                total[c, columns] += xp.sum(sx, axis=0)
-                if square is None and sum_of_squares is None:
-                    continue
-                of_columns = xp.sum(sx * x, axis=0)
-                if square is not None:
-                    square[c, columns] += of_columns
-                squares.append((c, xp.sum(of_columns)))
-            return squares
+    Attributes
+    ----------
+    labels : RowLabels
+        Their classes and weights.
+    columns : list of slices
+        The grid: they can be read side by side.
+    read : callable
+        ``read(columns)`` gives the rows in a range of columns: float64, C-contiguous, the caller's.
+    """
 
-        for squares in ctx.map(add, chunk.columns):
-            if sum_of_squares is not None:
-                for c, s in squares:
-                    sum_of_squares[c] += s
+    labels: RowLabels
+    columns: list[slice]
+    read: Callable[[slice], Array]
 
 
-def add_centred(chunks: Iterable[RowChunk], into: CentredSums, ctx: Context) -> None:
+def _map(
+    strips: Iterable[Strip],
+    sums_of: Callable[[Strip, slice], Part],
+    merge: Callable[[Strip, slice, Part], None],
+    ctx: Context,
+) -> Iterator[Strip]:
+    """Merge the sums of all parts of the grid, those of each column in the order of the rows.
+
+    Ranges of columns are summed and merged side by side; where there is only one, strips of rows
+    are summed side by side, and merged one after the other. Yields each strip once it is merged.
+    """
+
+    def of_strip(strip: Strip) -> tuple[Strip, Part | None]:
+        one = strip.columns[0] if len(strip.columns) == 1 else None
+        return strip, None if one is None else sums_of(strip, one)
+
+    for strip, part in ctx.map(of_strip, strips):
+        if part is not None:
+            merge(strip, strip.columns[0], part)
+        else:
+
+            def add(columns: slice, strip: Strip = strip) -> None:
+                merge(strip, columns, sums_of(strip, columns))
+
+            for _ in ctx.map(add, strip.columns):
+                pass
+        yield strip
+
+
+def add_sums(strips: Iterable[Strip], into: RawSums, ctx: Context) -> None:
+    """Add the class sums of strips of rows, in place."""
+    total, square, sum_of_squares = into
+
+    def sums_of(strip: Strip, columns: slice) -> RawSums:
+        x, labels = strip.read(columns), strip.labels
+        first, second, summed = labels.sums(x), None, None
+        if sum_of_squares is not None:
+            norms = squared_row_norms(x, labels.backend)
+            summed = labels.sums(norms[:, None])[:, 0]
+        if square is not None:
+            second = labels.sums(x * x)
+        return RawSums(first, second, summed)
+
+    of_columns: dict[int, Array | None] = {}
+
+    def merge(strip: Strip, columns: slice, part: RawSums) -> None:
+        total[:, columns] += part.total
+        if square is not None:
+            square[:, columns] += part.square
+        of_columns[columns.start] = part.sum_of_squares
+
+    for strip in _map(strips, sums_of, merge, ctx):
+        if sum_of_squares is not None:
+            for columns in strip.columns:
+                sum_of_squares[...] += of_columns[columns.start]
+
+
+class _Part(NamedTuple):
+    """Sums of a part of the grid, by class: of x, and about the mean of these rows alone.
+
+    Attributes
+    ----------
+    total, mean : arrays of shape (K, b)
+    centred : array of shape (K, b) or (K,)
+    """
+
+    total: Array
+    mean: Array
+    centred: Array
+
+
+def add_centred(strips: Iterable[Strip], into: CentredSums, ctx: Context) -> None:
     """Add sums and centred squares of strips of rows, in place."""
-    low = ctx.backend.zeros(into.total.shape)
-    for chunk in chunks:
-        before = list(into.class_weight)
+    backend, xp = ctx.backend, ctx.backend.xp
+    by_feature = into.centred.ndim == 2
+    # What the sums of chunks lose when they are added to large totals.
+    low = backend.zeros(into.total.shape)
+    before = np.asarray(into.class_weight, dtype=np.float64)
+    of_columns: dict[int, Array] = {}
 
-        def add(
-            columns: slice, chunk: RowChunk = chunk, before: list[float] = before
-        ) -> list[tuple[int, Array]]:
-            return _add_columns(chunk, columns, before, into, low)
+    def sums_of(strip: Strip, columns: slice) -> _Part:
+        x, labels = strip.read(columns), strip.labels
+        weight = backend.asarray(np.where(labels.weight > 0, labels.weight, 1.0))[:, None]
+        total = labels.sums(x)
+        mean = total / weight
+        # Two passes over the chunk, so that the squares do not cancel. Rows that all have weight
+        # zero add nothing, but NaN among them shows.
+        d = labels.less(x, mean)
+        if not by_feature:
+            norms = squared_row_norms(d, backend)
+            return _Part(total, mean, labels.sums(norms[:, None])[:, 0])
+        # The sum of the residuals corrects the rounding of the mean.
+        error = labels.sums(d)
+        centred = clip_negative(labels.sums(d * d) - error * (error / weight))
+        return _Part(total, mean + error / weight, centred)
 
-        for sums in ctx.map(add, chunk.columns):
-            if into.centred.ndim == 1:
-                for c, centred in sums:
-                    into.centred[c] += centred
-        for c, _, _, w in chunk.parts:
-            into.class_weight[c] += w
+    def merge(strip: Strip, columns: slice, part: _Part) -> None:
+        # Chan's formula, for all classes at once.
+        weight, total = strip.labels.weight, into.total[:, columns]
+        both = (before > 0) & (weight > 0)
+        harmonic = np.where(both, before * weight / np.where(both, before + weight, 1.0), 0.0)
+        centred = part.centred
+        if both.any():
+            held = backend.asarray(np.where(before > 0, before, 1.0))[:, None]
+            shift = part.mean - total / held
+            between = shift * shift * backend.asarray(harmonic)[:, None]
+            centred = centred + (between if by_feature else xp.sum(between, axis=1))
+        new = two_sum(total, part.total)
+        into.total[:, columns] = new.high
+        low[:, columns] += new.low
+        if by_feature:
+            into.centred[:, columns] += centred
+        else:
+            of_columns[columns.start] = centred
+
+    for strip in _map(strips, sums_of, merge, ctx):
+        if not by_feature:
+            for columns in strip.columns:
+                into.centred[...] += of_columns[columns.start]
+        before = before + strip.labels.weight
+    into.class_weight[:] = before.tolist()
     into.total[...] += low
-
-
-def _add_columns(
-    chunk: RowChunk, columns: slice, before: list[float], into: CentredSums, low: Array
-) -> list[tuple[int, Array]]:
-    """Add a chunk in some columns; returns the centred squares summed over these columns."""
-    xp, found = chunk.backend.xp, []
-    parts = [
-        (c, *_part(into.total[c, columns], before[c], x, s, w))
-        for c, x, s, w in chunk.by_class(columns)
-    ]
-    for c, total, centred in parts:
-        new = two_sum(into.total[c, columns], total)
-        into.total[c, columns] = new.high
-        low[c, columns] += new.low
-        if into.centred.ndim == 2:
-            into.centred[c, columns] += centred
-        found.append((c, xp.sum(centred)))
-    return found
-
-
-def _part(
-    total_before: Array, before: float, x: Array, s: Array | None, w: float
-) -> tuple[Array, Array]:
-    """The sums of some rows of one class, and what the centred squares of the class grow by."""
-    xp = array_namespace(x)
-    sx = x if s is None else x * s
-    total = xp.sum(sx, axis=0)
-    # Two passes over the chunk: the second sum corrects the rounding of the mean. Rows that all
-    # have weight zero add nothing, but NaN among them shows.
-    w_or_one = w or 1.0
-    d = x - total / w_or_one
-    sd = d if s is None else d * s
-    error = xp.sum(sd, axis=0)
-    centred = clip_negative(xp.sum(sd * d, axis=0) - error * (error / w_or_one))
-    if before > 0 and w > 0:
-        # Chan's formula, with the corrected mean.
-        shift = (total + error) / w - total_before / before
-        centred = centred + shift * shift * (before * w / (before + w))
-    return total, centred

@@ -111,7 +111,4 @@ class JointHalf:
     def _sum(self, mass: Array) -> Array:
         xp = array_namespace(mass)
         share = xp.astype(mass, self.factor.dtype) * self.factor
-        total = share[0, :]
-        for c in range(1, share.shape[0]):
-            total = total + share[c, :]
-        return total
+        return xp.sum(share, axis=0, dtype=share.dtype)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import numbers
 import operator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..arrays.backend import Backend
+from ..arrays.cached import cached_property
+from ..arrays.inputs import check_input
 from ..arrays.namespace import to_numpy
+from ..arrays.row_labels import RowLabels
 from ..arrays.typing import Array
 
 _LARGEST_WEIGHT = 1e100  # beyond it products of weights and values leave float64
@@ -83,6 +86,12 @@ class Samples:
         present = np.flatnonzero(np.diff(bounds))
         return [(int(c), order[bounds[c] : bounds[c + 1]]) for c in present]
 
+    def row_labels(self, start: int, stop: int) -> RowLabels:
+        """The classes and weights of the rows start..stop, to sum such rows by."""
+        s = self.sample_weight
+        weights = None if s is None else s[start:stop]
+        return RowLabels(self.backend, self.codes[start:stop], weights, self.n_classes)
+
     def of_rows(self, start: int, stop: int) -> Samples:
         """The samples start..stop alone."""
         weights = None if self.sample_weight is None else self.sample_weight[start:stop]
@@ -135,6 +144,7 @@ def make_samples(
     ValueError
         For lengths that differ, codes out of range, negative or non-finite weights.
     """
+    check_input(codes, "y")
     codes = to_numpy(codes)
     if codes.ndim != 1 or codes.shape[0] != n_samples:
         raise ValueError(f"y has shape {codes.shape}, but X has {n_samples} samples.")
@@ -142,7 +152,7 @@ def make_samples(
         raise TypeError(f"class codes must be integers 0..K-1, got an array of {codes.dtype}.")
     largest = int(codes.max()) if codes.size else -1
     k = largest + 1 if n_classes is None else operator.index(n_classes)
-    if k < 1:
+    if not 1 <= k < 2**63:
         raise ValueError(f"n_classes={n_classes!r} is not a number of classes.")
     if codes.size and (int(codes.min()) < 0 or largest >= k):
         bad = int(np.flatnonzero((codes < 0) | (codes >= k))[0])
@@ -157,9 +167,10 @@ def check_weights(weights: Any, n_samples: int) -> np.ndarray | None:
         return None
     if isinstance(weights, str | dict):
         raise TypeError(f"sample_weight must be an array of numbers, got {weights!r}.")
+    check_input(weights, "sample_weight")
     weights = to_numpy(weights)
-    if weights.ndim == 0 and weights.dtype.kind in "iufb":
-        weights = np.full(n_samples, float(weights))
+    if weights.ndim == 0 and isinstance(weights.item(), numbers.Real):
+        weights = np.full(n_samples, weights.item())
     if weights.ndim != 1:
         raise ValueError(f"Sample weights must be 1D array or scalar, got {weights.ndim}D array.")
     if weights.shape[0] != n_samples:

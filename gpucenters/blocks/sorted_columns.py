@@ -7,12 +7,14 @@ stored or not, are one item with their joint weight.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ..arrays import numpy_cupy, portable
 from ..arrays.backend import Backend
+from ..arrays.class_lists import ClassLists
 from ..arrays.context import Context
 from ..arrays.grid import ranges
 from ..arrays.threads import Scratch
@@ -124,6 +126,19 @@ class SortedColumns:
             low = xp.where(open_ & ~holds, middle + 1, low)
         return low
 
+    def joint_quantile(self, factor: Array, goal: float) -> Array | None:
+        """The smallest value of each column up to which the weights sum to ``goal``: (b,).
+
+        By one sort of all items of a column; None where they cannot be sorted together.
+
+        Parameters
+        ----------
+        factor : array of shape (K, 1)
+            What the weights of each class are multiplied by.
+        goal : int or float
+        """
+        return None
+
     def weighted_sums(
         self, f: Callable[..., tuple[Array, ...]], *parameters: Array
     ) -> tuple[Array, ...]:
@@ -163,41 +178,71 @@ class DenseSortedColumns(SortedColumns):
 
     Attributes
     ----------
-    counts : tuple of K ints
-        Items of each class.
+    lists : ClassLists
+        How they lie in a column.
     chunk : int
         Elements that are summed in one go.
     """
 
-    counts: tuple[int, ...] = ()
+    lists: ClassLists | None = None
     chunk: int = 0
+
+    @property
+    def table(self) -> Array:
+        """The values, a line for each column: (b, n)."""
+        return self.backend.xp.reshape(self.values, (self.shape[1], -1))
+
+    def joint_quantile(self, factor: Array, goal: float) -> Array | None:
+        xp, lists, table = self.backend.xp, self.lists, self.table
+        assert lists is not None
+        if self.weights is None and bool(xp.all(factor == factor[:1, :])):
+            rank = min(max(math.ceil(goal / factor[0, 0]), 1), table.shape[1])
+            return xp.astype(xp.sort(table, axis=1, stable=False)[:, rank - 1], xp.float64)
+        order = xp.argsort(table, axis=1, stable=False)
+        weight = xp.take(factor[:, 0], lists.codes)
+        weight = xp.reshape(xp.take(weight, xp.reshape(order, (-1,))), order.shape)
+        if self.weights is not None:
+            weights = xp.reshape(self.weights, order.shape)
+            weight = weight * xp.astype(xp.take_along_axis(weights, order, axis=1), weight.dtype)
+        below = xp.astype(xp.cumulative_sum(weight, axis=1) < goal, xp.int64)
+        at = xp.sum(below, axis=1)[:, None]
+        at = xp.minimum(at, xp.zeros_like(at) + (table.shape[1] - 1))
+        item = xp.take_along_axis(order, at, axis=1)
+        return xp.astype(xp.take_along_axis(table, item, axis=1)[:, 0], xp.float64)
 
     def weighted_sums(
         self, f: Callable[..., tuple[Array, ...]], *parameters: Array
     ) -> tuple[Array, ...]:
-        xp = self.backend.xp
-        k, b = self.shape
-        table = xp.reshape(self.values, (b, -1))
+        xp, lists = self.backend.xp, self.lists
+        assert lists is not None
+        b, table = self.shape[1], self.table
         weights = None if self.weights is None else xp.reshape(self.weights, table.shape)
+        # As many columns at a time as a cache holds.
         cuts = list(ranges(b, max(1, self.chunk // (4 * table.shape[1]))))
-        columns: list[list[tuple[Array, ...]]] = []
-        start = 0
-        for c in range(k):
-            part = slice(start, start + self.counts[c])
-            start = part.stop
+        groups: list[list[tuple[Array, ...]]] = []
+        for classes, start, stop in lists.groups:
             sums = []
-            for left, right in cuts:  # as many columns at a time as a cache holds
-                x = xp.astype(table[left:right, part], xp.float64)
-                terms = f(x, *(p[c, left:right][:, None] for p in parameters))
+            of_group = [xp.take(p, classes, axis=0) for p in parameters]
+            for left, right in cuts:
+                shape = (right - left, classes.shape[0], -1)
+                x = xp.reshape(table[left:right, start:stop], shape)
+                own = (xp.permute_dims(p[:, left:right], (1, 0))[:, :, None] for p in of_group)
+                terms = f(xp.astype(x, xp.float64), *own)
                 if weights is not None:
-                    terms = tuple(t * weights[left:right, part] for t in terms)
-                sums.append(tuple(xp.sum(t, axis=1) for t in terms))
-            columns.append([xp.concat(list(s)) for s in zip(*sums, strict=True)])
-        return tuple(xp.stack(list(s)) for s in zip(*columns, strict=True))
+                    s = xp.reshape(weights[left:right, start:stop], shape)
+                    terms = tuple(t * s for t in terms)
+                sums.append(tuple(xp.sum(t, axis=2) for t in terms))
+            groups.append([xp.concat(list(s)) for s in zip(*sums, strict=True)])
+        # From the order in which the classes lie to theirs.
+        place = xp.argsort(xp.concat([group.classes for group in lists.groups]))
+        by_class = (xp.concat(list(s), axis=1) for s in zip(*groups, strict=True))
+        return tuple(xp.take(xp.permute_dims(s, (1, 0)), place, axis=0) for s in by_class)
 
     def loss_difference(self, center: Array, other: Array) -> Array:
         xp = self.backend.xp
-        if not self.plain or max(self.counts) < _LONG_LIST or self.backend.sync_is_expensive:
+        assert self.lists is not None
+        counts, offsets = self.lists.counts.tolist(), self.lists.offsets.tolist()
+        if not self.plain or max(counts) < _LONG_LIST or self.backend.sync_is_expensive:
             return super().loss_difference(center, other)
         # The items are in order: only those between the two points in some column need a look.
         low, high = xp.minimum(center, other), xp.maximum(center, other)
@@ -206,13 +251,11 @@ class DenseSortedColumns(SortedColumns):
         last = self.first(lambda item: self.value(item) >= high, first, self.size)
         towards = other - center
         outside = xp.astype(first - (self.size - last), xp.float64) * towards
-        table = xp.reshape(self.values, (self.shape[1], -1))
-        sums, start = [], 0
-        for c in range(self.shape[0]):
+        table, sums = self.table, []
+        for c, start in enumerate(offsets):
             left, right = int(xp.min(first[c, :])), int(xp.max(last[c, :]))
             right = max(left, right)
             x = xp.astype(table[:, start + left : start + right], xp.float64)
-            start += self.counts[c]
             item = xp.arange(left, right, dtype=xp.int64, device=self.backend.device)
             between = (item >= first[c, :][:, None]) & (item < last[c, :][:, None])
             terms = xp.abs(x - other[c, :][:, None]) - xp.abs(x - center[c, :][:, None])
@@ -252,7 +295,7 @@ class SparseSortedColumns(SortedColumns):
 
 def sort_columns(
     chunk: Array,
-    rows: list[Array],
+    lists: ClassLists,
     weights: Array | None,
     samples: Samples,
     ctx: Context,
@@ -265,7 +308,7 @@ def sort_columns(
     Parameters
     ----------
     chunk : array of shape (n, b)
-    rows : list of K arrays of integers
+    lists : ClassLists
         The rows of each class.
     weights : array of shape (n,), float64, or None
         Those of all rows, where they differ.
@@ -276,35 +319,32 @@ def sort_columns(
     """
     backend, b = ctx.backend, chunk.shape[1]
     xp = backend.xp
-    counts = tuple(int(r.shape[0]) for r in rows)
-    offsets = [sum(counts[:c]) for c in range(len(counts))]
+    family = numpy_cupy if backend.is_numpy_or_cupy else portable
     sorted_weights = cumulative = None
     if weights is None:
-        table = (numpy_cupy if backend.is_numpy_or_cupy else portable).sorted_lines(
-            chunk, rows, xp, scratch
-        )
+        table = family.sorted_lines(chunk, lists, xp, scratch)
     else:
-        table, origin = (numpy_cupy if backend.is_numpy_or_cupy else portable).sorted_lines_of_rows(
-            chunk, rows, xp
-        )
+        table, origin = family.sorted_lines_of_rows(chunk, lists, xp)
         ws = xp.reshape(xp.take(weights, xp.reshape(origin, (-1,))), origin.shape)
         exact = xp.astype(ws, xp.int64 if samples.has_integer_weights else xp.float64)
-        parts = [exact[:, a : a + size] for a, size in zip(offsets, counts, strict=True)]
-        sums = [xp.cumulative_sum(part, axis=1) for part in parts]
+        sums = []
+        for classes, first, last in lists.groups:
+            part = xp.reshape(exact[:, first:last], (b, classes.shape[0], -1))
+            sums.append(xp.reshape(xp.cumulative_sum(part, axis=2), (b, -1)))
         sorted_weights = xp.reshape(ws, (-1,))
         cumulative = xp.reshape(xp.concat(sums, axis=1), (-1,))
-    line_starts = sum(counts) * xp.arange(b, dtype=xp.int64, device=backend.device)
-    start = backend.asarray(offsets, dtype=xp.int64)[:, None] + line_starts
-    size = backend.asarray(counts, dtype=xp.int64)[:, None] + xp.zeros_like(start)
+    line_starts = lists.size * xp.arange(b, dtype=xp.int64, device=backend.device)
+    start = backend.asarray(lists.offsets, dtype=xp.int64)[:, None] + line_starts
+    size = backend.asarray(lists.counts, dtype=xp.int64)[:, None] + xp.zeros_like(start)
     return DenseSortedColumns(
         backend=backend,
         values=xp.reshape(table, (-1,)),
         start=start,
         size=size,
-        depth=max(counts).bit_length() + 1,
+        depth=int(lists.counts.max()).bit_length() + 1,
         weights=sorted_weights,
         cumulative=cumulative,
-        counts=counts,
+        lists=lists,
         chunk=ctx.chunk,
     )
 

@@ -157,9 +157,16 @@ class SparseBlock(Compressed):
     ) -> Array:
         """``(X[:, columns] - shift) @ coef``: see `Block`.
 
-        One product over the stored values less one constant: implicit zeros cost nothing.
+        One product over the stored values less one constant: implicit zeros cost nothing. Where
+        coefficients of all m features exceed the budget, the columns are put in a matrix first.
         """
-        xp = self.backend.xp
+        xp, m, d = self.backend.xp, self.shape[1], int(columns.shape[0])
+        if 8 * m * coef.shape[1] > ctx.budget and 4 * d <= m:
+            self.check_finite(False, ctx)  # in the other columns too
+            chosen = self.select(columns, ctx, by_row=self.by_row)
+            parts = (chosen.data, chosen.indices, chosen.indptr, chosen.shape)
+            block = SparseBlock(*parts, self.by_row, self.backend)
+            return block.product(self.backend.arange(d), shift, coef, ctx, size=size)
         found = self._stored_product(columns, coef, ctx) - shift @ coef
         if size is None:
             return found

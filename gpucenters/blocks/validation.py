@@ -24,24 +24,24 @@ _DEVICE_SCAN = 2**25  # and on a device
 def check_dense(X: Array) -> None:
     """Raise unless X is a two-dimensional array of real numbers with samples and features."""
     xp = array_namespace(X)
-    if X.ndim != 2:
-        raise ValueError(
-            f"Expected 2D array, got {X.ndim}D array instead. Reshape your data either using "
-            "array.reshape(-1, 1) if it has a single feature or array.reshape(1, -1) if it is a "
-            "single sample."
-        )
-    _check_size(X.shape)
+    _check_shape(X.shape, "array")
     if is_numpy(xp):
         _check_kind(X.dtype)
     elif xp.isdtype(X.dtype, "complex floating"):
         raise ValueError(f"Complex data not supported: X holds {X.dtype}.")
 
 
-def _check_size(shape: tuple[int, int]) -> None:
+def _check_shape(shape: tuple[int, ...], what: str) -> None:
+    if len(shape) != 2:
+        raise ValueError(
+            f"Expected 2D {what}, got {len(shape)}D {what} instead. Reshape your data either using "
+            "array.reshape(-1, 1) if it has a single feature or array.reshape(1, -1) if it is a "
+            "single sample."
+        )
     for size, what in zip(shape, ("sample", "feature"), strict=True):
-        if size == 0:
+        if size < 1:
             raise ValueError(
-                f"Found array with 0 {what}(s) (shape={tuple(shape)}) while a minimum of 1 is "
+                f"Found array with {size} {what}(s) (shape={tuple(shape)}) while a minimum of 1 is "
                 "required."
             )
 
@@ -58,12 +58,12 @@ def checked_sparse(X: SparseMatrix) -> SparseMatrix:
 
     Its ``has_canonical_format`` is what the indices show: the caller's flags may be out of date.
     """
-    if X.ndim != 2:
-        raise ValueError(f"Expected a 2D sparse matrix, got {X.ndim}D.")
-    _check_size(X.shape)
+    _check_shape(X.shape, "sparse array")
     _check_parts(X)
     if X.dtype.kind == "O":
-        X = X.astype(np.float64)
+        X = _of_floats(X)
+    if X.format == "dia" and is_host_sparse(X):
+        X = _within(X)
     _check_kind(X.dtype)
     if X.format == "coo":
         for index, size, name in ((X.row, X.shape[0], "row"), (X.col, X.shape[1], "col")):
@@ -144,6 +144,29 @@ def _check_parts(X: SparseMatrix) -> None:
         )
 
 
+def _of_floats(X: SparseMatrix) -> SparseMatrix:
+    """A matrix of numbers that are Python objects as one of float64."""
+    with _conversion(X):
+        if X.format in ("lil", "dok"):
+            return X.astype(np.float64)
+        # The others sum duplicates in their own astype, by indices that were not checked yet.
+        X = copy.copy(X)
+        X.data = X.data.astype(np.float64)
+        return X
+
+
+def _within(X: SparseMatrix) -> SparseMatrix:
+    """A DIA matrix without the diagonals that lie outside of it.
+
+    They hold no values, but SciPy's conversions read and write beyond their arrays for some.
+    """
+    n, m = X.shape
+    inside = (X.offsets < m) & (X.offsets > -n)
+    X = copy.copy(X)
+    X.data, X.offsets = X.data[inside], X.offsets[inside].astype(np.int64)
+    return X
+
+
 @contextmanager
 def _conversion(X: SparseMatrix) -> Iterator[None]:
     """Turn what SciPy raises for a damaged matrix into an error that says so."""
@@ -168,13 +191,16 @@ def _check_compressed(X: SparseMatrix, major: int, minor: int) -> tuple[int, boo
     """
     xp = array_namespace(X.data)
     name = X.format.upper()
-    if X.indptr.ndim != 1 or X.indptr.shape[0] != major + 1:
+    if X.indptr.shape != (major + 1,):
         raise ValueError(
             f"the indptr of the {name} matrix has shape {X.indptr.shape}, expected {(major + 1,)}."
         )
-    if X.format != "bsr" and X.data.ndim != 1:
-        raise ValueError(f"the data of the {name} matrix has shape {X.data.shape}: one dimension.")
-    if X.indices.ndim != 1 or X.indices.shape[0] > X.data.shape[0]:
+    for part, what in ((X.data, "data"), (X.indices, "indices")):
+        if part.ndim != (3 if what == "data" and X.format == "bsr" else 1):
+            raise ValueError(
+                f"the {what} of the {name} matrix has shape {part.shape}: one dimension."
+            )
+    if X.indices.shape[0] > X.data.shape[0]:
         raise ValueError(
             f"the {name} matrix has {X.indices.shape[0]} indices for {X.data.shape[0]} values."
         )

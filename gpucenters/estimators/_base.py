@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import numbers
 from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
@@ -24,7 +25,7 @@ from ..blocks.samples import Samples, check_every_class, check_weights, make_sam
 from ..solvers.centers import Centers
 from ..solvers.selection import Selection, check_k
 from ._fitted import Fitted, learned
-from .labels import decode, encode, host_labels
+from .labels import decode, encode, encode_for_score, host_labels
 from .probabilities import log_softmax, softmax
 from .validation import check_backend, check_X, output_backend, validated, work_backend
 
@@ -78,8 +79,9 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
-            Dense arrays of any array-API library, memory maps, CSR or CSC of SciPy or cupyx, of any
-            real type. Never changed; sparse data are never made dense.
+            Dense arrays of any array-API library that can be changed in place (not JAX, Dask and
+            other lazy ones), memory maps, CSR or CSC of SciPy or cupyx, of any real type. Never
+            changed; sparse data are never made dense.
         y : array of shape (n_samples,)
             Class labels: numbers or strings, at least two classes.
         sample_weight : array of shape (n_samples,), optional
@@ -145,6 +147,9 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         """Raise for parameters that are wrong whatever the data are."""
         check_k(self.k)
+        verbose: Any = self.verbose
+        if not isinstance(verbose, bool | np.bool_ | numbers.Integral) or verbose < 0:
+            raise ValueError(f"verbose={verbose!r} is not valid: use True, False or an int >= 0.")
 
     def _solve(self, block: Block, samples: Samples, ctx: Context) -> Fitted:
         raise NotImplementedError
@@ -295,6 +300,39 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
         )
         return new
 
+    def save(self, path: Any, full: bool = False) -> None:
+        """Write the fitted model to one portable file, for `gpucenters.load`.
+
+        The file holds no code and no pickle, and no part of the data. It is written beside its
+        place and then renamed, so that an interrupt leaves no half-written file.
+
+        Parameters
+        ----------
+        path : str, path-like or binary file
+            Where to write; a file that is there is replaced.
+        full : bool, default=False
+            False writes what the selected features need: the loaded model predicts, transforms,
+            names its features, and does `with_k` for fewer of them (`SparseMultinomialNB`, whose
+            supports for different k are not nested, for its own k alone); all features where the
+            model selects all. True writes the scores of all features and the statistics as well,
+            so that the loaded model does all that this one does: `partial_fit` goes on from it.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For labels or parameters that a file cannot hold; for a stream that cannot be solved
+            yet, unless ``full``; with ``full`` for a model that was loaded from a file without.
+
+        Notes
+        -----
+        The file keeps the parameters, ``device`` among them, and what `set_output` has chosen, but
+        no metadata requests. Arrays of a device are written as host arrays. A checksum finds files
+        that are truncated or altered; it is no signature.
+        """
+        from ..files import save
+
+        save(self, path, full=full)
+
     # --- predicting ----------------------------------------------------------------------------
 
     def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
@@ -441,15 +479,22 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
         y : array of shape (n_samples,)
+            Labels that the model does not know are misses.
         sample_weight : array of shape (n_samples,), optional
 
         Returns
         -------
         float
+
+        Raises
+        ------
+        TypeError, ValueError
+            As scikit-learn's ``accuracy_score``: for labels that are missing, continuous, or
+            strings where the classes are numbers.
         """
-        codes, _ = self._predict_codes(X, "score")
-        predicted = self.classes_[to_numpy(codes)]
-        right = np.asarray(predicted == host_labels(y, type(self).__name__, len(predicted)))
+        codes = to_numpy(self._predict_codes(X, "score")[0])
+        labels = host_labels(y, type(self).__name__, len(codes))
+        right = codes == encode_for_score(labels, self.classes_)
         weights = check_weights(sample_weight, len(right))
         if weights is not None and not weights.any():
             raise ValueError("all sample weights are zero: there is nothing to average.")

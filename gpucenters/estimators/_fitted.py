@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
-from ..arrays.backend import HOST, Backend, restore_or_host
+from ..arrays.backend import Backend, restore_or_host
 from ..solvers.centers import Centers
 from ..solvers.selection import Selection
 from ..statistics.base import Statistics
@@ -64,7 +64,7 @@ class Fitted:
     def __getstate__(self) -> dict[str, Any]:
         """On the host, without a module, and without what is formed when it is asked for."""
         state = {f.name: getattr(self.settled(), f.name) for f in fields(self)}
-        selection = self.selection and self.selection.to(HOST)
+        selection = self.selection and self.selection.on_host()
         return state | {"cache": {}, "selection": selection, "backend": self.backend.state()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

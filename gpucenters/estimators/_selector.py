@@ -9,9 +9,8 @@ from sklearn.feature_selection import SelectorMixin
 
 from ..arrays.backend import backend_of
 from ..arrays.context import Context, run_with_oom_retry
-from ..arrays.namespace import array_namespace, is_numpy, is_sparse
 from ..blocks.convert import as_block, put_columns, take_columns
-from .validation import check_backend, check_X
+from .validation import check_backend, check_container, check_X
 
 if TYPE_CHECKING:
     from ._base import CenterClassifier as _Classifier
@@ -40,26 +39,17 @@ class FeatureSelector(SelectorMixin, _Classifier):
         array or sparse matrix of shape (n_samples, k)
             In X's library, device, layout and type (or as `set_output` says).
         """
-        self._ready()
-        if not is_sparse(X) and is_numpy(array_namespace(X)):
-            check_backend(self, X, "transform")
-            try:
-                return super().transform(X)
-            except ValueError:
-                checked = check_X(self, X, reset=False)
-                ctx = Context.of(backend_of(checked))
-                block = as_block(checked, ctx.backend, summed=False, checked=True)
-                block.check_finite(False, ctx)  # says where
-                raise
-        checked, support = check_X(self, X, reset=False), self._selection().support
+        support, checked = self._selection().support, check_X(self, X, reset=False)
         check_backend(self, checked, "transform")
 
         def select(ctx: Context) -> Any:
             block = as_block(checked, ctx.backend, summed=False, checked=True)
             block.check_finite(False, ctx)
-            return take_columns(checked, support, ctx)
+            # A data frame may stay one, with the types of its columns.
+            return None if hasattr(X, "iloc") else take_columns(checked, support, ctx)
 
-        return run_with_oom_retry(select, backend_of(checked), self.memory_budget)
+        chosen = run_with_oom_retry(select, backend_of(checked), self.memory_budget)
+        return super().transform(X) if chosen is None else chosen
 
     def inverse_transform(self, X: Any) -> Any:
         """X with columns of zeros where `transform` left features out.
@@ -72,10 +62,16 @@ class FeatureSelector(SelectorMixin, _Classifier):
         -------
         array or sparse matrix of shape (n_samples, n_features)
         """
-        self._ready()
-        if is_numpy(array_namespace(X)):
-            return super().inverse_transform(X)
-        if X.ndim != 2 or X.shape[1] != len(self._support()):
-            raise ValueError("X has a different shape than during fitting.")
-        with backend_of(X).current():
-            return put_columns(X, self._selection().support, self.n_features_in_)
+        support, checked = self._selection().support, check_container(X, self)
+        if checked.shape[1] != len(self._support()):
+            raise ValueError(
+                f"X has {checked.shape[1]} features, but {type(self).__name__} has selected "
+                f"{len(self._support())}: X has a different shape than during fitting."
+            )
+
+        def widen(ctx: Context) -> Any:
+            block = as_block(checked, ctx.backend, summed=False, checked=True)
+            block.check_finite(False, ctx)
+            return put_columns(checked, support, self.n_features_in_)
+
+        return run_with_oom_retry(widen, backend_of(checked), self.memory_budget)

@@ -8,10 +8,13 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from ..arrays.context import Context, run_with_oom_retry
+from ..arrays.inputs import check_input
+from ..arrays.namespace import to_numpy
 from ..blocks.block import Block
 from ..blocks.samples import Samples, raise_without_weight
 from ..solvers.centers import Centers
 from ..solvers.selection import warn
+from ..solvers.support import needs_full
 from ..statistics.base import Recipe, Statistics
 from ._base import CenterClassifier
 from ._fitted import Fitted
@@ -66,6 +69,13 @@ class StatisticsClassifier(CenterClassifier):
         statistics = self._make_statistics(block, samples, ctx, mergeable=False)
         centers = self._solve_from(statistics, params, ctx)
         return Fitted(block.backend, centers, params, statistics)
+
+    def _needed_statistics(self, what: str) -> Statistics:
+        """The statistics; raises where the model came from a file that does not hold them."""
+        statistics = self._ready().statistics
+        if statistics is None:
+            raise needs_full(what)
+        return statistics
 
     # --- statistics ----------------------------------------------------------------------------
 
@@ -198,6 +208,7 @@ class StatisticsClassifier(CenterClassifier):
         known = self._known_classes(classes, first)
         self._check_classes((1.0,) * len(known))
         if not first:
+            self._needed_statistics("partial_fit")
             self._check_streaming(self._fitted.params)
         if first:
             checked, attributes = validated(self, X)
@@ -243,7 +254,8 @@ class StatisticsClassifier(CenterClassifier):
         """The sorted distinct labels that the user names."""
         if isinstance(classes, set | frozenset):
             classes = list(classes)
-        given = encode(np.asarray(classes).ravel())[0]
+        check_input(classes, "classes")
+        given = encode(to_numpy(classes).ravel(), "classes")[0]
         if len(given) < 2:
             raise ValueError(f"classes must name at least two classes, got {given.tolist()}.")
         return given

@@ -231,6 +231,7 @@ class L1CenterClassifier(FeatureSelector, CenterClassifier):
         return Fitted(block.backend, solve_l1(block, samples, ctx, self.scale), {"k": self.k})
 
     def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
-        centers = self._centers()
+        support = self._selection().support
+        centers, columns = self._centers().located(support)
         assert isinstance(centers, L1Centers)
-        return centers.decision(block, self._selection().support, ctx)
+        return centers.decision(block, support, columns, ctx)

@@ -9,7 +9,8 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..arrays.backend import Backend
-from ..arrays.namespace import to_numpy
+from ..arrays.inputs import check_input
+from ..arrays.namespace import is_array, to_numpy
 from ..arrays.typing import Array
 
 
@@ -17,10 +18,8 @@ def host_labels(y: Any, caller: str, n_samples: int) -> np.ndarray:
     """Y as a NumPy array of shape (n_samples,); errors name ``caller``."""
     if y is None:
         raise ValueError(f"{caller} requires y to be passed, but the target y is None.")
-    if hasattr(y, "to_numpy") or (not hasattr(y, "__array_namespace__") and not hasattr(y, "get")):
-        y = column_or_1d(y, warn=True)
-    else:
-        y = column_or_1d(to_numpy(y), warn=True)
+    check_input(y, "y")
+    y = column_or_1d(to_numpy(y) if is_array(y) else y, warn=True)
     if y.shape[0] != n_samples:
         raise ValueError(
             "Found input variables with inconsistent numbers of samples: X has "
@@ -29,16 +28,16 @@ def host_labels(y: Any, caller: str, n_samples: int) -> np.ndarray:
     return y
 
 
-def encode(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def encode(y: np.ndarray, name: str = "y") -> tuple[np.ndarray, np.ndarray]:
     """(classes, codes): the sorted distinct labels, and the position of each label among them.
 
     ``numpy.unique`` sorts all labels: on a million strings that takes ten times as long as an l2
-    fit. Small integers are counted, and strings looked up.
+    fit. Small integers are counted, and strings looked up. Errors call the labels ``name``.
     """
     if y.dtype.kind == "T":  # scikit-learn does not know NumPy's new strings
         y = y.astype(object)
     if y.dtype.kind in "OUS":
-        return _encode_strings(y)
+        return _encode_strings(y, name)
     if y.dtype.kind in "iu" and y.size:
         low, span = y.min(), int(y.max()) - int(y.min())
         if span <= 4 * y.size + 1024:
@@ -46,9 +45,9 @@ def encode(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if y.dtype.kind == "f" and not np.all(np.isfinite(y)):
         row = int(np.flatnonzero(~np.isfinite(y))[0])
         what = "NaN" if np.isnan(y[row]) else f"infinity or a value too large for {y.dtype!r}"
-        raise ValueError(f"Input y contains {what}. It is first in row {row}.")
+        raise ValueError(f"Input {name} contains {what}. It is first in row {row}.")
     if y.dtype.kind == "M" and np.any(np.isnat(y)):
-        raise ValueError("y contains NaT (not a time): a label is missing.")
+        raise ValueError(f"{name} contains NaT (not a time): a label is missing.")
     classes, codes = np.unique(y, return_inverse=True)
     _check_targets(classes)
     return classes, codes
@@ -62,26 +61,53 @@ def _check_targets(classes: np.ndarray) -> None:
 def encode_against(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """The position of each label among known, sorted classes (never the batch's own labels)."""
     found, codes = encode(y)
+    at = _positions(found, classes)
+    if np.any(at < 0):
+        raise ValueError(
+            f"y contains labels that are not among classes: {found[at < 0].tolist()[:5]}."
+        )
+    return at[codes]
+
+
+def encode_for_score(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """`encode_against` with -1 for labels that are not among the classes: they are misses.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As scikit-learn's ``accuracy_score``: for labels that are missing, continuous or of another
+        kind than the classes.
+    """
+    found, codes = encode(y)
+    kinds = [_KINDS.get(labels.dtype.kind, "labels of another kind") for labels in (found, classes)]
+    if kinds[0] != kinds[1]:
+        raise ValueError(
+            f"Mix of label input types: y holds {kinds[0]}, but the model was fitted to {kinds[1]}."
+        )
+    return _positions(found, classes)[codes]
+
+
+_KINDS = dict.fromkeys("OUS", "strings") | dict.fromkeys("biuf", "numbers") | {"M": "times"}
+
+
+def _positions(found: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Where each label is among sorted classes; -1 if it is not."""
     try:
         at = np.searchsorted(classes, found)
         known = classes[np.minimum(at, len(classes) - 1)] == found
     except TypeError:
-        known = np.zeros(len(found), dtype=bool)
-    if not np.all(known):
-        unknown = found[~np.broadcast_to(known, found.shape)].tolist()
-        raise ValueError(f"y contains labels that are not among classes: {unknown[:5]}.")
-    return at[codes]
+        return np.full(len(found), -1)
+    return np.where(known, at, -1)
 
 
 def decode(codes: Array, classes: np.ndarray, backend: Backend) -> Array:
     """Labels of class codes, on ``backend`` if they are numbers; strings are NumPy's alone."""
     if classes.dtype.kind in "iufb" and classes.dtype.itemsize <= 8:
-        with backend.current():
-            try:
-                table = backend.asarray(classes)
-            except (TypeError, ValueError):  # a type that this library does not have
-                return classes[to_numpy(codes)]
-            return backend.xp.take(table, backend.move(codes))
+        try:
+            with backend.current():
+                return backend.xp.take(backend.asarray(classes), backend.move(codes))
+        except (TypeError, ValueError, NotImplementedError):
+            pass  # a type that this library does not have, or cannot index
     return classes[to_numpy(codes)]
 
 
@@ -104,8 +130,8 @@ def _count_integers(y: np.ndarray, low: np.integer, span: int) -> tuple[np.ndarr
 _COMPARED_CLASSES = 8  # classes that are found one by one, each by one comparison with all of y
 
 
-def _encode_strings(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """`encode` for strings, and for objects in general."""
+def _encode_strings(y: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """`encode` for strings. Other objects are no labels, as in scikit-learn."""
     few = set(y[:1000].tolist())
     if len(few) <= _COMPARED_CLASSES and all(isinstance(label, str) for label in few):
         classes = np.asarray(sorted(few), dtype=y.dtype)
@@ -120,9 +146,15 @@ def _encode_strings(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         classes = np.asarray(sorted(set(values)), dtype=y.dtype)
     except TypeError as error:
         raise TypeError(
-            "y holds labels that cannot be compared with each other (mixed types, None or NaN): "
-            "use labels of one type."
+            f"{name} holds labels that cannot be compared with each other (mixed types, None or "
+            "NaN): use labels of one type."
         ) from error
+    if len(classes) and not isinstance(classes[0], str | bytes):
+        raise ValueError(
+            f"Unknown label type: unknown. {name} is an array of Python objects that are no "
+            f"strings, such as {values[0]!r} ({type(values[0]).__name__}): make it an array of "
+            "numbers, as with astype(int), or of strings, with astype(str)."
+        )
     _check_targets(classes)
     return classes, _look_up(classes, values)
 

@@ -20,6 +20,7 @@ from ..solvers.covariance import (
 )
 from ..solvers.mahalanobis import MahalanobisCenters, solve_mahalanobis
 from ..solvers.selection import Selection
+from ..solvers.support import needs_full
 from ..statistics.base import Recipe
 from ..statistics.cross_moments import CrossMoments, check_size, cross_moments
 from ._base import read_only
@@ -223,9 +224,13 @@ class MahalanobisCenterClassifier(
     # --- the solution --------------------------------------------------------------------------
 
     def _mahalanobis(self) -> MahalanobisCenters:
-        centers = self._centers()
+        return self._located()[0]
+
+    def _located(self) -> tuple[MahalanobisCenters, Array]:
+        """The centers, and the columns of their root that are the support."""
+        centers, columns = self._centers().located(self._selection().support)
         assert isinstance(centers, MahalanobisCenters)
-        return centers
+        return centers, columns
 
     def _read_columns(self, support: Array) -> Array:
         return self._ready().backend.arange(self.n_features_in_)
@@ -260,14 +265,17 @@ class MahalanobisCenterClassifier(
     @learned
     def transformation_(self) -> Array:
         """S^(-1/2); float64 of shape (n_features, n_features)."""
-        return read_only(self._mahalanobis().root)
+        found = self._mahalanobis()
+        if found is not self._centers():
+            raise needs_full("transformation_, which is of all features,")
+        return read_only(found.root)
 
     def _moments(self) -> CrossMoments:
         """The moments of the classes met."""
         self._centers()
-        fitted = self._ready()
-        assert isinstance(fitted.statistics, CrossMoments)
-        return fitted.statistics if fitted.met is None else fitted.statistics.of_classes(fitted.met)
+        statistics, met = self._needed_statistics("covariance_"), self._fitted.met
+        assert isinstance(statistics, CrossMoments)
+        return statistics if met is None else statistics.of_classes(met)
 
     # --- transforming --------------------------------------------------------------------------
 
@@ -287,11 +295,11 @@ class MahalanobisCenterClassifier(
         array of shape (n_samples, k), float64
             Dense, in the library and on the device of X (or as `set_output` says).
         """
-        root, support = self._mahalanobis().root, self._selection().support
+        centers, columns = self._located()
 
         def mix(block: Block, ctx: Context) -> Array:
-            coef = ctx.backend.xp.take(root, support, axis=1)
-            shift = ctx.backend.zeros(root.shape[0])
+            coef = ctx.backend.xp.take(centers.root, columns, axis=1)
+            shift = ctx.backend.zeros(coef.shape[0])
             return block.product(self._form_columns(), shift, coef, ctx)
 
         overflow = "the transformed features of row {row} of X overflow float64."

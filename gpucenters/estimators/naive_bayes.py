@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,14 @@ from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.readers import Binarized, NotNegative
 from ..blocks.samples import Samples
-from ..solvers.bernoulli import BernoulliCenters, binarized, solve_bernoulli
-from ..solvers.multinomial import MultinomialCenters, MultinomialSelection, solve_multinomial
+from ..solvers.bernoulli import BernoulliCenters, binarized, check_binarize, solve_bernoulli
+from ..solvers.multinomial import (
+    DEFAULT_TOL,
+    MultinomialCenters,
+    MultinomialSelection,
+    check_tol,
+    solve_multinomial,
+)
 from ..solvers.priors import class_log_prior
 from ..solvers.selection import Selection
 from ..solvers.smoothing import check_alpha
@@ -76,9 +81,8 @@ class _NaiveBayes(LinearDecision, FeatureSelector, StatisticsClassifier):
     def feature_count_(self) -> Array:
         """Sum of each class and feature, without smoothing; float64, (n_classes, n_features)."""
         # Shared, so that the next batch is added to a copy.
-        statistics = self._ready().share()
-        assert statistics is not None
-        return read_only(statistics.total)
+        self._ready().share()
+        return read_only(self._needed_statistics("feature_count_").total)
 
     @learned
     def class_log_prior_(self) -> Array:
@@ -234,15 +238,7 @@ class SparseBernoulliNB(_NaiveBayes):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.binarize is not None and (
-            isinstance(self.binarize, bool)
-            or not isinstance(self.binarize, numbers.Real)
-            or self.binarize != self.binarize  # NaN
-        ):
-            raise ValueError(
-                f"binarize={self.binarize!r} is not valid: use a number, or None for data of "
-                "zeros and ones."
-            )
+        check_binarize(self.binarize)
 
     def _reader(self) -> Binarized:
         return Binarized(type(self).__name__, self.binarize)
@@ -279,6 +275,9 @@ class SparseMultinomialNB(_NaiveBayes):
         Class priors as in the training data; else all equal.
     class_prior : array of shape (n_classes,), default=None
         Class priors, in the order of ``classes_``.
+    tol : float, default=1e-9
+        The dual is solved until ``upper_bound_`` is within ``tol * |C|`` of the least bound, psi(k)
+        (see Notes). Larger values save time where there are many classes.
     device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
         Where the work is done and the model lives. None follows X.
     memory_budget : int or str, default=None
@@ -330,7 +329,7 @@ class SparseMultinomialNB(_NaiveBayes):
         psi(k - K + 1) <= phi(k) <= psi(k),
 
     for two classes psi(k - 1) <= phi(k), where Theorem 3 of [1]_ has psi(k - 4). The dual is solved
-    by simplicial decomposition (a method of cutting planes) until its own gap is rounding; the
+    by simplicial decomposition (a method of cutting planes) to the tolerance ``tol``; the
     support comes from the k largest h_i on all sides of the solution, ways between these, and swaps
     of features at the edge while ``gap_`` is not zero. It is never worse than the reconstruction
     that [1]_ gives. A gap that is left does not say that better features exist: the dual may be
@@ -361,6 +360,7 @@ class SparseMultinomialNB(_NaiveBayes):
         alpha: float = 1.0,
         fit_prior: bool = True,
         class_prior: Any = None,
+        tol: float = DEFAULT_TOL,
         device: str | None = None,
         memory_budget: int | str | None = None,
         verbose: bool = False,
@@ -369,6 +369,7 @@ class SparseMultinomialNB(_NaiveBayes):
         self.alpha = alpha
         self.fit_prior = fit_prior
         self.class_prior = class_prior
+        self.tol = tol
         self.device = device
         self.memory_budget = memory_budget
         self.verbose = verbose
@@ -381,13 +382,20 @@ class SparseMultinomialNB(_NaiveBayes):
 
     _linear = False  # duplicates must be summed before a value is checked for its sign
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_tol(self.tol)
+
+    def _params(self) -> dict[str, Any]:
+        return super()._params() | {"tol": self.tol}
+
     def _reader(self) -> NotNegative:
         return NotNegative(type(self).__name__)
 
     def _solve_from(
         self, statistics: ClassSums, params: dict[str, Any], ctx: Context
     ) -> MultinomialCenters:
-        return solve_multinomial(statistics, ctx, check_alpha(params["alpha"]))
+        return solve_multinomial(statistics, ctx, check_alpha(params["alpha"]), params["tol"])
 
     @learned
     def gap_(self) -> float:

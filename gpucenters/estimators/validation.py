@@ -10,6 +10,7 @@ from sklearn.utils.validation import validate_data
 
 from ..arrays.backend import HOST, Backend, backend_of
 from ..arrays.devices import resolve_backend
+from ..arrays.inputs import check_input
 from ..arrays.namespace import array_namespace, is_numpy, is_sparse, to_numpy
 from ..arrays.typing import Array, SparseMatrix
 from ..blocks.validation import check_dense, checked_sparse
@@ -27,6 +28,7 @@ def check_X(estimator: Any, X: Any, *, reset: bool) -> Array | SparseMatrix:
 
 def check_container(X: Any, estimator: Any) -> Array | SparseMatrix:
     """X as an array or a CSR/CSC matrix, for an estimator or a function of that name."""
+    check_input(X, "X")
     with backend_of(X).current():
         if is_sparse(X):
             return checked_sparse(X)

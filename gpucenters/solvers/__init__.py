@@ -8,7 +8,13 @@ from .centers import Centers, SparseCenters
 from .l1 import L1Centers, l1_centers
 from .l2 import L2Centers, l2_centers
 from .multinomial import MultinomialCenters, MultinomialSelection, multinomial_nb
-from .selection import Selection, ranking_key, resolve_k, select
+from .selection import (
+    Selection,
+    UninformativeFeaturesWarning,
+    ranking_key,
+    resolve_k,
+    select,
+)
 
 __all__ = [
     "BernoulliCenters",
@@ -19,6 +25,7 @@ __all__ = [
     "MultinomialSelection",
     "Selection",
     "SparseCenters",
+    "UninformativeFeaturesWarning",
     "bernoulli_nb",
     "l1_centers",
     "l2_centers",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.functions import array_namespace, clip_negative, index_mask, to_float
 from ..arrays.typing import Array
@@ -32,7 +33,10 @@ class BernoulliCenters(LinearCenters):
         Additive smoothing of the weights with and without the feature.
     """
 
-    ARRAYS: ClassVar[tuple[str, ...]] = ("gain", "total")
+    ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {
+        "gain": ("candidate",),
+        "total": ("class", "candidate"),
+    }
 
     total: Array
     alpha: float
@@ -41,7 +45,8 @@ class BernoulliCenters(LinearCenters):
         """Smoothed weight with and without some features: two arrays of shape (K, d)."""
         xp = self.backend.xp
         total = self.total if columns is None else xp.take(self.total, columns, axis=1)
-        return _counts(total, list(self.class_weight), self.alpha, self.backend)
+        weight = self.backend.asarray(list(self.class_weight))[:, None]
+        return _counts(total, weight, self.alpha)
 
     def centers_at(self, columns: Array | None = None) -> tuple[Array, Array]:
         present, absent = self.counts(columns)
@@ -90,12 +95,9 @@ class BernoulliCenters(LinearCenters):
         return FeatureForm(shift, xp.permute_dims(odds, (1, 0)), log_absent, offset)
 
 
-def _counts(
-    total: Array, weight: list[float], alpha: float, backend: Backend
-) -> tuple[Array, Array]:
+def _counts(total: Array, weight: Array, alpha: float) -> tuple[Array, Array]:
     # Not N - f for the weight without a feature: in a large class alpha would be rounded away.
-    weights = backend.asarray(weight)[:, None]
-    return total + alpha, clip_negative(weights - total) + alpha
+    return total + alpha, clip_negative(weight - total) + alpha
 
 
 def solve_bernoulli(sums: ClassSums, ctx: Context, alpha: float) -> BernoulliCenters:
@@ -117,11 +119,11 @@ def solve_bernoulli(sums: ClassSums, ctx: Context, alpha: float) -> BernoulliCen
     """
     backend, weight, total = sums.backend, sums.class_weight, sums.total
     xp, m = backend.xp, total.shape[1]
-    gain = backend.zeros(m)
+    gain, column = backend.zeros(m), backend.asarray(weight)[:, None]
 
     def fill(part: slice) -> Array:
-        present, absent = _counts(total[:, part], weight, alpha, backend)
-        gain[part] = _gain(total[:, part], present, absent, weight, alpha)
+        present, absent = _counts(total[:, part], column, alpha)
+        gain[part] = _gain(total[:, part], present, absent, weight, column, alpha)
         n = present + absent
         return xp.sum(present * xp.log(present / n) + absent * xp.log(absent / n))
 
@@ -129,7 +131,9 @@ def solve_bernoulli(sums: ClassSums, ctx: Context, alpha: float) -> BernoulliCen
     return BernoulliCenters(backend, tuple(weight), gain, loss, None, total, alpha)
 
 
-def _gain(total: Array, present: Array, absent: Array, weight: list[float], alpha: float) -> Array:
+def _gain(
+    total: Array, present: Array, absent: Array, weights: list[float], weight: Array, alpha: float
+) -> Array:
     """How much the log-likelihood grows if a feature is free: Theorem 1, for any number of classes.
 
     With f_c = total_c + alpha, N_c = W_c + 2 alpha, F and N their sums over the classes, q = F / N,
@@ -144,27 +148,26 @@ def _gain(total: Array, present: Array, absent: Array, weight: list[float], alph
     ----------
     total, present, absent : arrays of shape (K, d)
         Class sums, and their smoothed counts (`_counts`).
-    weight : list of K floats
+    weights : list of K floats
         W_c.
+    weight : array of shape (K, 1)
+        The same on the device.
     alpha : float
 
     Returns
     -------
     array of shape (d,)
     """
-    xp, k, total_weight = array_namespace(present), len(weight), sum(weight)
+    xp, (k, _), total_weight = array_namespace(present), weight.shape, sum(weights)
     f, rest = xp.sum(present, axis=0), xp.sum(absent, axis=0)
     total_sum, n = xp.sum(total, axis=0), total_weight + 2 * k * alpha
-    gain = xp.zeros_like(f)
-    for c, w in enumerate(weight):
-        # f_c N - F N_c without and with alpha: both parts are differences of integers, so that
-        # the sum is 0 where the shares are equal.
-        e = total[c, :] * total_weight - total_sum * w
-        e = e + alpha * (2 * (k * total[c, :] - total_sum) + (total_weight - k * w))
-        n_c = w + 2 * alpha
-        terms = f * phi(e / (n_c * f)) + rest * phi(-e / (n_c * rest))
-        gain = gain + (n_c / n) * terms
-    return gain
+    # f_c N - F N_c without and with alpha: both parts are differences of integers, so that the sum
+    # is 0 where the shares are equal.
+    e = total * total_weight - total_sum * weight
+    e = e + alpha * (2 * (k * total - total_sum) + (total_weight - k * weight))
+    n_c = weight + 2 * alpha
+    terms = f * phi(e / (n_c * f)) + rest * phi(-e / (n_c * rest))
+    return xp.sum((n_c / n) * terms, axis=0)
 
 
 def bernoulli_nb(
@@ -231,13 +234,30 @@ def bernoulli_nb(
     array([[0.25, 0.75, 0.5 ],
            [0.75, 0.75, 0.5 ]])
     """
-    alpha = check_alpha(alpha)
+    alpha, binarize = check_alpha(alpha), check_binarize(binarize)
 
     def solve(block: Block, samples: Samples, ctx: Context) -> BernoulliCenters:
         block = binarized(block, binarize, "bernoulli_nb")
         return solve_bernoulli(class_sums(block, samples, ctx), ctx, alpha)
 
     return solve_from_data(solve, X, y, n_classes, sample_weight, device, memory_budget)
+
+
+def check_binarize(binarize: Any) -> float | None:
+    """``binarize`` if it is None or a number, as a float; a ValueError for anything else."""
+    if binarize is None:
+        return None
+    try:
+        number = isinstance(binarize, numbers.Real) and not isinstance(binarize, bool)
+        value = float(binarize) if number else math.nan
+    except OverflowError:
+        value = math.nan
+    if math.isnan(value):
+        raise ValueError(
+            f"binarize={binarize!r} is not valid: use a number that float64 can hold, or None for "
+            "data of zeros and ones."
+        )
+    return value
 
 
 def binarized(block: Block, threshold: float | None, caller: str) -> Block:

@@ -28,8 +28,11 @@ class Centers:
         W_c.
     """
 
-    #: The arrays, which move to another backend.
-    ARRAYS: ClassVar[tuple[str, ...]] = ()
+    #: The arrays, which move to another backend, and their axes: over the classes, the features of
+    #: X, or the candidates among which a support is chosen (features of X, or transformed ones).
+    ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {}
+    #: Whether the features for each k are among those for every larger k.
+    nested: ClassVar[bool] = True
 
     backend: Backend
     class_weight: tuple[float, ...]
@@ -67,6 +70,19 @@ class Centers:
     def pair_forms(self, support: Array) -> Callable[[int, int], PairForm]:
         """The comparison of two classes in twice the precision, for squared distances."""
         raise NotImplementedError
+
+    def restricted(self, columns: Array, ctx: Context | None = None) -> Self:
+        """These centers with some features alone, numbered anew; the others are tied for good."""
+        xp, changes = self.backend.xp, {}
+        for name, axes in self.ARRAYS.items():
+            value = getattr(self, name)
+            if axes[-1] == "candidate" and value is not None:
+                changes[name] = xp.take(value, columns, axis=len(axes) - 1)
+        return replace(self, **changes)
+
+    def located(self, support: Array) -> tuple[Centers, Array]:
+        """The centers that hold the features of a support, and their positions there."""
+        return self, support
 
     def to(self, backend: Backend) -> Self:
         """These centers on another backend."""
@@ -111,7 +127,7 @@ class SparseCenters(Centers):
         What the features are divided by.
     """
 
-    ARRAYS: ClassVar[tuple[str, ...]] = ("gain", "scale")
+    ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {"gain": ("candidate",), "scale": ("candidate",)}
 
     gain: Array
     loss: float
@@ -124,6 +140,9 @@ class SparseCenters(Centers):
 
     def feature_scores(self, selection: Selection, ctx: Context | None = None) -> Array:
         return self.gain
+
+    def restricted(self, columns: Array, ctx: Context | None = None) -> Self:
+        return replace(super().restricted(columns, ctx), loss=self.objective(columns, ctx))
 
     def scale_at(self, columns: Array) -> Array | None:
         """The scale of some columns, (d,), or None."""

@@ -29,7 +29,7 @@ def check_covariance(covariance: Any, shrinkage: Any) -> None:
         valid = shrinkage in ("auto", "ledoit-wolf")
     else:
         number = isinstance(shrinkage, numbers.Real) and not isinstance(shrinkage, bool)
-        valid = shrinkage is None or (number and 0 <= float(shrinkage) <= 1)
+        valid = shrinkage is None or (number and 0 <= shrinkage <= 1)
     if not valid:
         raise ValueError(
             f"shrinkage={shrinkage!r} is not valid: use 'auto', None, a number in [0, 1] or "
@@ -60,7 +60,7 @@ def given_covariance(covariance: Any, n_features: int, backend: Backend) -> Arra
         raise ValueError(f"{wanted}, got one of {given.dtype}.")
     try:
         S = backend.asarray(given.astype("float64"))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{wanted}.") from error
     if S.shape != (n_features, n_features):
         raise ValueError(

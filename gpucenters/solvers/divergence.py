@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
-from ..arrays.functions import array_namespace
+from collections.abc import Iterator
+from typing import Any
+
+from ..arrays.functions import array_namespace, backend_of
 from ..arrays.typing import Array
 
 _SERIES_BELOW = 1e-3  # where the difference loses more digits than ranking keys can spare
+_FEW_CLASSES = 16  # that are worked on at a time
 _ABOVE_MINUS_ONE = -1 + 2.0**-53
 
 
 def phi(z: Array) -> Array:
     """``(1 + z) log(1 + z) - z`` for z >= -1: convex, not negative, and 0 at 0 exactly."""
     xp = array_namespace(z)
+    small = xp.abs(z) < _SERIES_BELOW
+    if not backend_of(z).sync_is_expensive:
+        if bool(xp.all(small)):
+            return _series(z)
+        if not bool(xp.any(small)):
+            return _exact(z)
+    return xp.where(small, _series(z), _exact(z))
+
+
+def _exact(z: Array) -> Array:
+    xp = array_namespace(z)
     # Where 1 + z is 0, or below by rounding, 0 log 0 is 0.
     z = xp.where(z < _ABOVE_MINUS_ONE, xp.full_like(z, _ABOVE_MINUS_ONE), z)
-    exact = (1 + z) * xp.log1p(z) - z
-    # The sum over n >= 2 of (-z)^n / (n (n - 1)), by Horner's rule.
-    series = z * (-1 / 30) + 1 / 20
+    u = 1 + z
+    # log1p(z), by the logarithm of u and what 1 + z is rounded by: log1p itself is much slower.
+    return u * (xp.log(u) + (z - (u - 1)) / u) - z
+
+
+def _series(z: Array) -> Array:
+    """The sum over n = 2 to 6 of (-z)^n / (n (n - 1)), by Horner's rule."""
+    found = z * (-1 / 30) + 1 / 20
     for n in (4, 3, 2):
-        series = 1 / (n * (n - 1)) - z * series
-    return xp.where(xp.abs(z) < _SERIES_BELOW, z * z * series, exact)
+        found = 1 / (n * (n - 1)) - z * found
+    return z * z * found
 
 
 def divergence(f: Array, p: list[float]) -> Array:
@@ -41,16 +61,28 @@ def divergence(f: Array, p: list[float]) -> Array:
     xp = array_namespace(f)
     g = xp.sum(f, axis=0)
     h = xp.zeros_like(g)
-    for c, share in enumerate(p):
+    for part, share in _groups(p, f):
         expected = g * share
-        h = h + expected * phi((f[c, :] - expected) / expected)
+        h = h + xp.sum(expected * phi((f[part, :] - expected) / expected), axis=0)
     return h
+
+
+def _groups(p: list[float], like: Array) -> Iterator[tuple[slice, Any]]:
+    """Some classes at a time, with their shares as a column: a call each would be slow for many."""
+    if len(p) <= _FEW_CLASSES:
+        yield from ((slice(c, c + 1), share) for c, share in enumerate(p))
+        return
+    shares = backend_of(like).asarray(p)[:, None]
+    for first in range(0, len(p), _FEW_CLASSES):
+        part = slice(first, first + _FEW_CLASSES)
+        yield part, shares[part, :]
 
 
 def kl_divergence(p: Array, q: list[float]) -> Array:
     """Relative entropy of each row of p (j, K), which sums to 1, to the shares q: shape (j,)."""
     xp = array_namespace(p)
     total = xp.zeros_like(p[:, 0])
-    for c, share in enumerate(q):
-        total = total + share * phi(p[:, c] / share - 1)
+    p = xp.permute_dims(p, (1, 0))
+    for part, share in _groups(q, p):
+        total = total + xp.sum(share * phi(p[part, :] / share - 1), axis=0)
     return total

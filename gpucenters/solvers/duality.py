@@ -21,12 +21,21 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from ..arrays.functions import array_namespace, to_float, to_floats, to_host, top_k
+from ..arrays.functions import (
+    array_namespace,
+    backend_of,
+    clip_negative,
+    to_float,
+    to_floats,
+    to_host,
+    top_k,
+)
 from ..arrays.typing import Array
 from .divergence import divergence
 from .selection import ranking_key
 
 _RELATIVE_GAP = 1e-13  # below it a gap is rounding
+_FEW_CLASSES = 16  # whose logarithms cost little
 _MOST_CUTS = 500  # cuts at most; a gap that is then left is reported as it is
 
 
@@ -67,7 +76,7 @@ class DualPoint:
     supports: list[Array]
 
 
-def solve_dual(f: Array, k: int, p: list[float]) -> DualPoint:
+def solve_dual(f: Array, k: int, p: list[float], slack: float = 0.0) -> DualPoint:
     """Minimise the sum of the k largest h_i over the simplex.
 
     Parameters
@@ -76,32 +85,48 @@ def solve_dual(f: Array, k: int, p: list[float]) -> DualPoint:
     k : int, at most d
     p : list of K positive floats that sum to 1
         Where to start.
+    slack : float
+        How far above the minimum the value may be.
     """
-    xp = array_namespace(f)
-    origin = p
+    xp, backend = array_namespace(f), backend_of(f)
+    origin, h_origin = p, divergence(f, p)
     cuts: list[Cut] = []
     shares: list[float] = []
     best: tuple[float, list[float], Any] = (math.inf, p, None)
     for _ in range(_MOST_CUTS):
-        h = divergence(f, p)
+        logs = _logs(p, origin)
+        # For many classes one product with the logarithms, in place of a logarithm a class.
+        if len(p) > _FEW_CLASSES:
+            h = clip_negative(h_origin - backend.asarray(logs) @ f)
+        else:
+            h = divergence(f, p)
         support = top_k(ranking_key(h), k)
         value = to_float(xp.sum(xp.take(h, support)))
         if value < best[0]:
             best = value, p, support
         mass = to_host(xp.sum(xp.take(f, support, axis=1), axis=1))
-        logs = _logs(p, origin)
         cut = Cut(support, mass, value + _dot(mass, logs))
         lower = sum(w * _value(c, logs) for w, c in zip(shares, cuts, strict=True))
         known = any(_equal(c, cut) for c in cuts)
-        if cuts and (known or best[0] - lower <= _RELATIVE_GAP * best[0]):
+        if cuts and (known or best[0] - lower <= max(_RELATIVE_GAP * best[0], slack)):
             break
         cuts, shares = _master([*cuts, cut], [*shares, 0.0 if cuts else 1.0], origin)
-        columns = zip(*(to_floats(c.mass) for c in cuts), strict=True)
-        b = [math.fsum(map(math.prod, zip(shares, column, strict=True))) for column in columns]
-        p = [x / math.fsum(b) for x in b]
+        p = _shares_of(cuts, shares)
     value, p, support = best
     others = [c.support for c in cuts if c.support is not support]
     return DualPoint(p, value, [support, *others])
+
+
+def _shares_of(cuts: list[Cut], shares: list[float]) -> list[float]:
+    """The p of cuts that meet, in their shares: that of the mean of their masses."""
+    xp = array_namespace(cuts[0].mass)
+    if cuts[0].mass.shape[0] > _FEW_CLASSES:
+        b = to_floats(xp.asarray(shares) @ xp.stack([c.mass for c in cuts]))
+    else:
+        columns = zip(*(to_floats(c.mass) for c in cuts), strict=True)
+        b = [math.fsum(map(math.prod, zip(shares, column, strict=True))) for column in columns]
+    total = math.fsum(b)
+    return [x / total for x in b]
 
 
 def _logs(p: list[float], origin: list[float]) -> list[float]:
@@ -110,6 +135,8 @@ def _logs(p: list[float], origin: list[float]) -> list[float]:
 
 
 def _dot(mass: Array, logs: list[float]) -> float:
+    if len(logs) > _FEW_CLASSES:
+        return to_float(mass @ array_namespace(mass).asarray(logs))
     return math.fsum(map(math.prod, zip(to_floats(mass), logs, strict=True)))
 
 

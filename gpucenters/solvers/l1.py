@@ -35,7 +35,11 @@ class L1Centers(SparseCenters):
     tied_ : array of shape (m,), float64
     """
 
-    ARRAYS: ClassVar[tuple[str, ...]] = ("gain", "scale", "free_", "tied_")
+    ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {
+        **SparseCenters.ARRAYS,
+        "free_": ("class", "candidate"),
+        "tied_": ("candidate",),
+    }
 
     free_: Array
     tied_: Array
@@ -46,13 +50,22 @@ class L1Centers(SparseCenters):
         xp = self.backend.xp
         return xp.take(self.free_, columns, axis=1), xp.take(self.tied_, columns)
 
-    def decision(self, block: Block, support: Array, ctx: Context) -> Array:
+    def decision(self, block: Block, support: Array, columns: Array, ctx: Context) -> Array:
         """Minus the l1 distances to the centers: (n, K), or (n, 1) for two classes (1 less 0).
 
         ``score_c(x) = - sum_i |x_i - free_ci| / sigma_i`` over the support.
+
+        Parameters
+        ----------
+        block : Block
+        support : array of int64 of shape (d,)
+            The features of the block.
+        columns : array of int64 of shape (d,)
+            The same features as these centers number them.
+        ctx : Context
         """
-        free, _ = self.centers_at(support)
-        return block.distance_scores(support, _distance, (free,), self.scale_at(support), ctx)
+        free, _ = self.centers_at(columns)
+        return block.distance_scores(support, _distance, (free,), self.scale_at(columns), ctx)
 
     def path_terms(
         self, ranking: Array, log_prior: list[float], block: Block, ctx: Context

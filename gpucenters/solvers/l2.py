@@ -34,7 +34,10 @@ class L2Centers(LinearCenters):
         Class sums.
     """
 
-    ARRAYS: ClassVar[tuple[str, ...]] = ("gain", "scale", "total")
+    ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {
+        **LinearCenters.ARRAYS,
+        "total": ("class", "candidate"),
+    }
 
     total: Array
 

@@ -46,7 +46,13 @@ class MahalanobisCenters(SparseCenters):
         How S was made.
     """
 
-    ARRAYS: ClassVar[tuple[str, ...]] = ("gain", "root", "tied_center", "deviation", "total")
+    ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {
+        "gain": ("candidate",),
+        "root": ("feature", "candidate"),
+        "tied_center": ("feature",),
+        "deviation": ("class", "candidate"),
+        "total": ("class", "feature"),
+    }
 
     root: Array
     tied_center: Array

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+import math
+import numbers
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 from ..arrays.context import Context
 from ..arrays.functions import index_mask, to_float, to_floats
@@ -22,6 +24,7 @@ from .selection import Selection, resolve_k, warn_of_no_gain
 from .smoothing import check_alpha
 from .swaps import SupportValue, best_support
 
+DEFAULT_TOL = 1e-9  # a share of the log-likelihood that no one will miss
 _MOST_MASS = 1e150  # beyond it squares overflow; beyond as many times alpha shares underflow
 
 
@@ -60,14 +63,25 @@ class MultinomialCenters(Centers):
         Smoothing: added to each sum.
     mass : tuple of K floats
         B_c: the smoothed sums of each class over all features.
+    tol : float
+        How far the dual may be from its minimum, as a share of C.
+    tied_likelihood : float, optional
+        C: the log-likelihood with all features tied, where ``total`` lacks some of them.
     """
 
-    ARRAYS: ClassVar[tuple[str, ...]] = ("total",)
+    ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {"total": ("class", "candidate")}
+    nested: ClassVar[bool] = False
     scale: ClassVar[None] = None
 
     total: Array
     alpha: float
     mass: tuple[float, ...]
+    tol: float = DEFAULT_TOL
+    tied_likelihood: float | None = None
+
+    def restricted(self, columns: Array, ctx: Context | None = None) -> Self:
+        tied = self._tied_likelihood(ctx or Context.of(self.backend))
+        return replace(super().restricted(columns, ctx), tied_likelihood=tied)
 
     def _smoothed(self, columns: Array) -> Array:
         return self.backend.xp.take(self.total, columns, axis=1) + self.alpha
@@ -101,7 +115,7 @@ class MultinomialCenters(Centers):
         gain = divergence(self._smoothed(support), p)
         positive = int(xp.count_nonzero(gain > 0))
         if positive < count:
-            warn_of_no_gain(k, count, positive)
+            warn_of_no_gain(m, positive)
         # A feature alone has one share in each class: every support of one feature has the value 0.
         gap = max(bound - found.value, 0.0) if count > 1 else 0.0
         return MultinomialSelection(support, gain, tuple(p), found.value, gap)
@@ -112,9 +126,10 @@ class MultinomialCenters(Centers):
         """(candidates, p, bound, best support among the candidates)."""
         xp, screen = self.backend.xp, Screen(self.total, self.alpha, ctx)
         columns = screen.first(k, p)
+        slack = self.tol * abs(self._tied_likelihood(ctx)) if self.tol else 0.0
         while True:
             f = self._smoothed(columns)
-            dual = solve_dual(f, k, p)
+            dual = solve_dual(f, k, p, slack)
             wider, missed = screen.missed(columns, f, k, dual.p)
             if not missed:
                 break
@@ -142,6 +157,8 @@ class MultinomialCenters(Centers):
 
     def _tied_likelihood(self, ctx: Context) -> float:
         """C: the log-likelihood with all features tied, ``sum_i g_i log(g_i / S)``."""
+        if self.tied_likelihood is not None:
+            return self.tied_likelihood
         xp, total_mass = self.backend.xp, sum(self.mass)
 
         def part_of_sum(part: slice) -> Array:
@@ -167,14 +184,17 @@ class MultinomialCenters(Centers):
         xp, f = self.backend.xp, self._smoothed(columns)
         mass = xp.sum(f, axis=1)
         total_mass = sum(self.mass)
-        free = f * (xp.sum(mass) / mass)[:, None] / total_mass
-        return free, xp.sum(f, axis=0) / total_mass
+        return self._free(f, mass), xp.sum(f, axis=0) / total_mass
+
+    def _free(self, f: Array, mass: Array) -> Array:
+        # The shares first: where they are equal, as those of one feature, so are the results.
+        return f / mass[:, None] * (self.backend.xp.sum(mass) / sum(self.mass))
 
     def log_theta(self, support: Array) -> Array:
         """Log shares of all features, free on the support and tied elsewhere: (K, m)."""
         xp, f = self.backend.xp, self.total + self.alpha
         mass = xp.sum(self._smoothed(support), axis=1)
-        free = xp.log(f * (xp.sum(mass) / mass)[:, None] / sum(self.mass))
+        free = xp.log(self._free(f, mass))
         tied = xp.log(xp.sum(f, axis=0) / sum(self.mass))
         return xp.where(index_mask(support, f.shape[1]), free, tied)
 
@@ -198,7 +218,9 @@ class MultinomialCenters(Centers):
         return LinearForm(shift, xp.permute_dims(slope, (1, 0)), constant)
 
 
-def solve_multinomial(sums: ClassSums, ctx: Context, alpha: float) -> MultinomialCenters:
+def solve_multinomial(
+    sums: ClassSums, ctx: Context, alpha: float, tol: float = DEFAULT_TOL
+) -> MultinomialCenters:
     """Sparse multinomial naive Bayes from class sums, to be solved for each k.
 
     Parameters
@@ -207,6 +229,8 @@ def solve_multinomial(sums: ClassSums, ctx: Context, alpha: float) -> Multinomia
     ctx : Context
     alpha : float
         Positive.
+    tol : float
+        See `check_tol`.
 
     Raises
     ------
@@ -221,7 +245,15 @@ def solve_multinomial(sums: ClassSums, ctx: Context, alpha: float) -> Multinomia
             f"the values of X are too large: their sum is {sum(mass):g}, with alpha={alpha:g} it "
             f"may be at most {most:g}. Rescale X."
         )
-    return MultinomialCenters(sums.backend, tuple(sums.class_weight), sums.total, alpha, mass)
+    weight = tuple(sums.class_weight)
+    return MultinomialCenters(sums.backend, weight, sums.total, alpha, mass, tol)
+
+
+def check_tol(tol: Any) -> float:
+    """The tolerance as a float: not negative; a ValueError for anything else."""
+    if isinstance(tol, bool) or not isinstance(tol, numbers.Real) or not 0 <= float(tol) < math.inf:
+        raise ValueError(f"tol={tol!r} is not valid: use a number that is not negative.")
+    return float(tol)
 
 
 def multinomial_nb(
@@ -229,6 +261,7 @@ def multinomial_nb(
     y: Any,
     *,
     alpha: float = 1.0,
+    tol: float = DEFAULT_TOL,
     n_classes: int | None = None,
     sample_weight: Any = None,
     device: str | None = None,
@@ -248,6 +281,8 @@ def multinomial_nb(
         Classes 0..K-1.
     alpha : float, default=1.0
         Smoothing; below 1e-10 it counts as 1e-10.
+    tol : float, default=1e-9
+        How far the bound may be from the least one, relative to the log-likelihood C.
     n_classes : int, optional
         K; by default the largest code + 1.
     sample_weight : array of shape (n,), optional
@@ -282,10 +317,10 @@ def multinomial_nb(
     >>> chosen.support, chosen.gap
     (array([0, 1]), 0.0)
     """
-    alpha = check_alpha(alpha)
+    alpha, tol = check_alpha(alpha), check_tol(tol)
 
     def solve(block: Block, samples: Samples, ctx: Context) -> MultinomialCenters:
         block = block.read_as(NotNegative("multinomial_nb"))
-        return solve_multinomial(class_sums(block, samples, ctx), ctx, alpha)
+        return solve_multinomial(class_sums(block, samples, ctx), ctx, alpha, tol)
 
     return solve_from_data(solve, X, y, n_classes, sample_weight, device, memory_budget)

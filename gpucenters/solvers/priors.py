@@ -59,12 +59,14 @@ def given_priors(priors: object, k: int, name: str) -> list[float]:
         raise ValueError(f"{name} must be in the order of classes_: a list or an array.")
     try:
         values = [float(p) for p in priors]  # type: ignore[attr-defined]
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name}={priors!r} is not valid: use {_ACCEPTED[name]}.") from error
     if len(values) != k:
         raise ValueError(f"{name} has {len(values)} entries, but there are {k} classes.")
     if not all(0 < p <= 1 for p in values) or abs(sum(values) - 1) > _PRIOR_SUM_ERROR:
-        raise ValueError(f"{name} must be positive and sum to 1, got {values}.")
+        raise ValueError(
+            f"{name} must be positive and sum to 1, got {values}, whose sum is {sum(values):.10g}."
+        )
     return values
 
 

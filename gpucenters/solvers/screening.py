@@ -42,8 +42,14 @@ class Screen:
         if m <= _ALL_BELOW or 4 * k >= m:
             return self._every()
         step = max(1, m // _THRESHOLD_SAMPLE)
-        h = divergence(self.total[:, ::step] + self.alpha, p)
-        size = int(h.shape[0])
+        sample = self.total[:, ::step]
+        size = int(sample.shape[1])
+        h = self.ctx.backend.zeros(size)
+
+        def fill(part: slice) -> None:
+            h[part] = divergence(sample[:, part] + self.alpha, p)
+
+        self.ctx.map_columns(fill, size, len(p))
         rank = min(size, 8 + math.ceil(2 * k * size / m))
         threshold = to_float(xp.min(xp.take(h, top_k(h, rank))))
         while threshold > 1e-300:

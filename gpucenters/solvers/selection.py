@@ -6,13 +6,15 @@ import inspect
 import math
 import numbers
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from ..arrays.backend import Backend
+from ..arrays.cached import cached_property
 from ..arrays.context import Context
 from ..arrays.functions import array_namespace, backend_of, to_host, top_k
+from ..arrays.inputs import check_input
 from ..arrays.typing import Array
 
 _SPLITTER = 2.0**13 + 1  # leaves 40 of 53 significant bits
@@ -32,6 +34,9 @@ class Selection:
         Their gains.
     """
 
+    #: The arrays, which move to another backend, and their axes.
+    ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {"support": ("chosen",), "gain": ("chosen",)}
+
     support: Array
     gain: Array
 
@@ -43,7 +48,14 @@ class Selection:
 
     def to(self, backend: Backend) -> Self:
         """The same selection on another backend."""
-        return replace(self, support=backend.move(self.support), gain=backend.move(self.gain))
+        return self._with(backend.move)
+
+    def on_host(self) -> Self:
+        """The same selection on the host."""
+        return self._with(to_host)
+
+    def _with(self, move: Callable[[Array], Array]) -> Self:
+        return replace(self, support=move(self.support), gain=move(self.gain))
 
 
 def resolve_k(k: Any, n_features: int) -> int:
@@ -77,21 +89,54 @@ def resolve_k(k: Any, n_features: int) -> int:
     return min(int(k), n_features)
 
 
-def warn_of_no_gain(k: Any, count: int, positive: int) -> None:
-    """Warn that fewer features than ``k`` asks for have a gain."""
-    warn(
-        f"k={k!r} asks for {count} features, but only {positive} have a positive gain: the others "
-        "do not tell the classes apart."
-    )
+class UninformativeFeaturesWarning(UserWarning):
+    """Features without a positive gain were selected, since ``k`` asks for more than have one.
+
+    Shown once for each line of code, searches over many fits included, where no filter of warnings
+    says otherwise.
+    """
 
 
-def warn(message: str) -> None:
-    """A UserWarning at the line that called this package."""
+def warn_of_no_gain(n_features: int, positive: int) -> None:
+    """Warn that fewer features than ``k`` asks for have a gain.
+
+    The message depends neither on k nor on the values of X, so that a search shows it once.
+    """
+    if positive:
+        message = (
+            f"k asks for more features than have a positive gain among the {n_features} of X: the "
+            "others do not tell the classes apart. scores_ has the gains."
+        )
+    else:
+        message = (
+            f"none of the {n_features} features has a positive gain: they do not tell the classes "
+            "apart, and the first ones are selected."
+        )
+    warn(message, UninformativeFeaturesWarning)
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """A warning at the line that called this package; once for each line unless a filter matches.
+
+    That is Python's default too, but it forgets what it showed whenever filters are changed, which
+    scikit-learn's validation does in each fit.
+    """
     level, frame = 1, inspect.currentframe()
     package = __name__.partition(".")[0]
     while frame is not None and frame.f_globals.get("__name__", "").startswith(f"{package}."):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, UserWarning, stacklevel=level)
+    if not any(
+        issubclass(category, kind) and (text is None or text.match(message))
+        for _, text, kind, _, _ in warnings.filters
+    ):
+        shown = (message, frame and frame.f_code.co_filename, frame and frame.f_lineno)
+        if shown in _SHOWN:
+            return
+        _SHOWN.add(shown)
+    warnings.warn(message, category, stacklevel=level)
+
+
+_SHOWN: set[tuple] = set()
 
 
 def check_k(k: Any) -> None:
@@ -102,7 +147,7 @@ def check_k(k: Any) -> None:
     if isinstance(k, numbers.Integral):
         if not isinstance(k, bool) and int(k) >= 1:
             return
-    elif isinstance(k, numbers.Real) and 0 < float(k) <= 1:
+    elif isinstance(k, numbers.Real) and 0 < k <= 1:  # type: ignore[operator]
         return
     raise ValueError(
         f"k={k!r} is not valid: use an int >= 1 (a number of features), a float in (0, 1] (a "
@@ -155,6 +200,7 @@ def select(gain: Any, k: Any = "all", ctx: Context | None = None) -> Selection:
     solved = getattr(gain, "gain", None)
     xp = array_namespace(gain if solved is None else solved)
     if solved is None:
+        check_input(gain, "gain")
         solved = xp.asarray(gain)
         if solved.ndim != 1 or xp.isdtype(solved.dtype, "complex floating"):
             raise ValueError(f"gain must be m real numbers, got {solved.dtype} of {solved.shape}.")
@@ -166,7 +212,7 @@ def select(gain: Any, k: Any = "all", ctx: Context | None = None) -> Selection:
     if not isinstance(k, str):
         positive = int(xp.count_nonzero(solved > 0))
         if positive < count:
-            warn_of_no_gain(k, count, positive)
+            warn_of_no_gain(m, positive)
     if count == m:
         return Selection(backend.arange(m), solved)
     support = top_k(_keys(solved, ctx or Context.of(backend)), count)

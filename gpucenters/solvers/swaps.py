@@ -10,6 +10,7 @@ so that a change is told by what goes in and out, without sums over all of D.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from ..arrays.functions import array_namespace, index_mask, to_float, to_floats, top_k
@@ -18,6 +19,8 @@ from .divergence import divergence, kl_divergence
 from .selection import ranking_key
 
 _EDGE_FEATURES = 128  # features on either side of the edge that are tried in swaps
+_LEAST_EDGE = 8
+_SWAP_MASSES = 2**20  # masses of classes that are computed for one swap
 _MOST_SWAPS = 200
 _SAME_VALUE = 1e-13  # relative difference of values that is rounding
 
@@ -145,12 +148,14 @@ def _drop(mass: Array, p: list[float]) -> Array:
 
 def _swapped(f: Array, at: SupportValue, h: Array) -> SupportValue:
     """The support after swaps of one feature inside the edge for one outside, while they help."""
-    xp = array_namespace(f)
+    xp, k = array_namespace(f), f.shape[0]
     member = index_mask(at.support, f.shape[1])
     inside, outside = xp.nonzero(member)[0], xp.nonzero(~member)[0]
     key = ranking_key(h)
-    weak = top_k(-xp.take(key, inside), min(_EDGE_FEATURES, int(inside.shape[0])))
-    strong = top_k(xp.take(key, outside), min(_EDGE_FEATURES, int(outside.shape[0])))
+    # Fewer where there are many classes: all pairs are tried, in each class.
+    most = max(_LEAST_EDGE, min(_EDGE_FEATURES, math.isqrt(_SWAP_MASSES // k)))
+    weak = top_k(-xp.take(key, inside), min(most, int(inside.shape[0])))
+    strong = top_k(xp.take(key, outside), min(most, int(outside.shape[0])))
     # Swaps are told by the few features at the edge and the mass of the rest.
     edge = xp.sort(xp.concat([xp.take(inside, weak), xp.take(outside, strong)]))
     f_edge, chosen, mass = xp.take(f, edge, axis=1), xp.take(member, edge), at.mass

@@ -1,0 +1,5 @@
+"""Files of fitted models: one portable file without pickle."""
+
+from .model import load, save
+
+__all__ = ["load", "save"]

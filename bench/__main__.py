@@ -7,7 +7,7 @@ import warnings
 
 from gpucenters import DeviceUnavailableError, UninformativeFeaturesWarning
 
-from . import duality, fit, gpu, mahalanobis, permutations, scaling, stream
+from . import duality, fit, gpu, mahalanobis, path, permutations, scaling, stream
 from .shapes import FIT_SHAPES
 
 
@@ -38,6 +38,11 @@ def main() -> None:
     shuffle = commands.add_parser("permutations", help="permuted labels beside a loop of refits")
     shuffle.add_argument("--permutations", type=int, default=1000)
     shuffle.add_argument("--models", nargs="+", choices=list(permutations.MODELS), default=["l2"])
+    ks = commands.add_parser("path", help="scores of 40 numbers of features, beside a grid search")
+    ks.add_argument("--data", default="../shared/data", help="folder of mpqa.tsv.gz and singh.npz")
+    ks.add_argument("--repeat", type=int, default=3, help="rounds, alternating")
+    ks.add_argument("--png", help="draw a picture into this file (needs matplotlib)")
+    ks.add_argument("--json", help="write the figures to this file")
     for parser_ in (one, slope, batch, full, shuffle):
         parser_.add_argument("--device", default="cpu", help="cpu, cuda, cuda:N or auto")
         parser_.add_argument("--repeat", type=int, default=5, help="rounds, alternating")
@@ -50,6 +55,7 @@ def main() -> None:
         "fit": fit,
         "gpu": gpu,
         "mahalanobis": mahalanobis,
+        "path": path,
         "permutations": permutations,
         "scaling": scaling,
         "stream": stream,

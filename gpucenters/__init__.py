@@ -19,6 +19,13 @@ from .estimators import (
     thresholded_multinomial,
 )
 from .files import load
+from .paths import (
+    SparsityPath,
+    SparsityPathCV,
+    SparsityPathDisplay,
+    plot_centers,
+    sparsity_path,
+)
 from .solvers.selection import UninformativeFeaturesWarning
 
 try:
@@ -34,11 +41,16 @@ __all__ = [
     "PermutationGains",
     "SparseBernoulliNB",
     "SparseMultinomialNB",
+    "SparsityPath",
+    "SparsityPathCV",
+    "SparsityPathDisplay",
     "UninformativeFeaturesWarning",
     "__version__",
     "devices",
     "load",
     "odds_ratio",
     "permutation_gains",
+    "plot_centers",
+    "sparsity_path",
     "thresholded_multinomial",
 ]

@@ -23,8 +23,11 @@ from gpucenters import (
     UninformativeFeaturesWarning,
 )
 from gpucenters.arrays import numpy_cupy, portable
+from gpucenters.arrays.backend import backend_of
+from gpucenters.arrays.context import Context
 from gpucenters.arrays.namespace import array_namespace
 from gpucenters.solvers import l1_centers, l2_centers, ranking_key, resolve_k, select
+from gpucenters.solvers.selection import nested_supports
 
 MODELS = [L2CenterClassifier, L1CenterClassifier]
 
@@ -341,3 +344,19 @@ def test_a_huge_k_warns_once_and_says_the_width() -> None:
 def test_select_refuses_gains_that_are_not_a_list_of_real_numbers(gain: list) -> None:
     with pytest.raises(ValueError, match="gain must be m real numbers"):
         select(np.asarray(gain), 1)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_nested_supports_are_those_of_each_k(seed: int, backend: Any) -> None:
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(3, 60))
+    gain = rng.integers(1, int(rng.integers(3, 30)), m) / 7.0
+    for count in (1, 2, 5, m):
+        for last in (m, int(rng.integers(1, m + 1))):
+            ks = sorted({*rng.integers(1, last + 1, count).tolist(), last})
+            held = backend.array(gain)
+            found = backend.host(nested_supports(held, ks, Context.of(backend_of(held))))
+            for a, b in itertools.pairwise([0, *ks]):
+                expected = backend.host(select(held, b).support)
+                np.testing.assert_array_equal(np.sort(found[:b]), expected)
+                np.testing.assert_array_equal(found[a:b], np.sort(found[a:b]))

@@ -58,6 +58,8 @@ def cupy_namespace() -> Namespace:
 
 def array_namespace(x: Any) -> Namespace:
     """The namespace of an array or sparse matrix; NumPy's for everything else."""
+    if type(x) is np.ndarray:  # small problems ask often
+        return numpy_namespace
     if is_cuda_sparse(x):
         return cupy_namespace()
     if is_host_sparse(x) or not is_array(x):

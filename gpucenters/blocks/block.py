@@ -14,6 +14,7 @@ from .labels import Labels
 from .readers import Reader
 from .samples import Samples
 from .scatter import ScatterSums
+from .segment_terms import Terms
 from .sorted_columns import SortedColumns
 
 Result = TypeVar("Result")
@@ -98,6 +99,9 @@ class Block(Protocol):
     def read_as(self, reader: Reader) -> Block:
         """The block with its values read by ``reader``."""
 
+    def rows(self, start: int, stop: int, ctx: Context) -> Block:
+        """The rows start..stop; without a copy of dense and CSR data."""
+
     def check_finite(self, squares: bool, ctx: Context) -> None:
         """Raise a ValueError that names the feature and row of the first bad value.
 
@@ -176,6 +180,12 @@ class Block(Protocol):
             summed, with ``size`` in place of the coefficients, for a bound on the rounding.
         """
 
+    def products(self, parts: list[tuple[Array, Array, Array]], ctx: Context) -> list[Array]:
+        """The `product` for each (columns, shift, coef): to the bit on the host.
+
+        Sparse data are read once for as many as the budget allows.
+        """
+
     def padded_rows(
         self, rows: Array, columns: Array, ctx: Context
     ) -> Iterator[tuple[Array, Array | None]]:
@@ -216,5 +226,18 @@ class Block(Protocol):
         distance : callable, elementwise
         params : tuple of arrays of shape (K, d)
         scale : array of shape (d,), or None
+        ctx : Context
+        """
+
+    def segment_sums(self, columns: Array, cuts: list[int], terms: Terms, ctx: Context) -> Array:
+        """Sums of terms over segments of features, of each row: float64, (r, S, n).
+
+        Parameters
+        ----------
+        columns : array of shape (d,)
+            The features of ``terms``, in any order.
+        cuts : list of S + 1 ints
+            Where the segments begin among them, ascending from 0 to d.
+        terms : Terms
         ctx : Context
         """

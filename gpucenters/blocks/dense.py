@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -26,6 +27,7 @@ from .readers import Reader, refuse
 from .row_chunk import RowChunk
 from .samples import Samples
 from .scatter import ScatterSums
+from .segment_terms import Terms
 from .sorted_columns import SortedColumns, SortingPlan, column_too_large, sort_columns
 from .strips import DenseStrip
 
@@ -61,6 +63,10 @@ class DenseBlock:
     def read_as(self, reader: Reader) -> DenseBlock:
         """The block with its values read by ``reader``."""
         return replace(self, reader=reader)
+
+    def rows(self, start: int, stop: int, ctx: Context) -> DenseBlock:
+        """The rows start..stop, a view."""
+        return replace(self, array=self.array[start:stop, :])
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -251,6 +257,10 @@ class DenseBlock:
 
         return self._map_rows(columns, q + 1, with_size, ctx)
 
+    def products(self, parts: list[tuple[Array, Array, Array]], ctx: Context) -> list[Array]:
+        """The product for each (columns, shift, coef): see `Block`."""
+        return [self.product(*part, ctx) for part in parts]
+
     def padded_rows(
         self, rows: Array, columns: Array, ctx: Context
     ) -> Iterator[tuple[Array, Array | None]]:
@@ -285,8 +295,25 @@ class DenseBlock:
 
         return self._map_rows(columns, 1 if k == 2 else k, scores, ctx)
 
+    def segment_sums(self, columns: Array, cuts: list[int], terms: Terms, ctx: Context) -> Array:
+        """Sums of terms over segments of features: see `Block`."""
+        xp, r, parts = self.backend.xp, terms.rows, [slice(*cut) for cut in pairwise(cuts)]
+
+        def sums(x: Array) -> Array:
+            return xp.concat([terms.of_columns(x[:, part], part) for part in parts], axis=1)
+
+        found = self._map_rows(columns, r * len(parts), sums, ctx, ascending=False)
+        found = xp.reshape(found, (self.shape[0], len(parts), r))
+        return xp.permute_dims(found, (2, 1, 0))
+
     def _map_rows(
-        self, columns: Array, q: int, task: Callable[[Array], Array], ctx: Context
+        self,
+        columns: Array,
+        q: int,
+        task: Callable[[Array], Array],
+        ctx: Context,
+        *,
+        ascending: bool = True,
     ) -> Array:
         """``task`` of the columns (float64) of strips of rows, which gives q numbers a row."""
         n, m = self.shape
@@ -294,11 +321,12 @@ class DenseBlock:
         out = self.backend.zeros((n, q))
         d = int(columns.shape[0])
         rows = max(1, self._chunk_size(ctx) // d)  # by the shape alone: see `grid`
-        here = backend_of(self.array).move(columns) if d < m else range(m)
+        every = d == m and ascending
+        here = range(m) if every else backend_of(self.array).move(columns)
 
         def fill(cut: tuple[int, int]) -> None:
             part = self.array[cut[0] : cut[1], :]
-            if d < m:
+            if not every:
                 with backend_of(part).current():
                     part = array_namespace(part).take(part, here, axis=1)
             x = xp.astype(self._widen(part, cut[0], here), xp.float64)

@@ -22,7 +22,7 @@ def padded_rows(
     Values (float64) and positions have the shape (rows, length); zeros at position 0 fill them up.
     """
     if not block.by_row:
-        block, rows = _as_csr(block, rows, ctx), block.backend.arange(int(rows.shape[0]))
+        block, rows = as_csr(block, rows, ctx), block.backend.arange(int(rows.shape[0]))
     here, there = backend_of(block.data), block.backend
     index = to_numpy(rows)
     starts = block.host_indptr[index].astype(np.int64)
@@ -51,7 +51,7 @@ def padded_rows(
         yield values, xp.where(used, position, zero)
 
 
-def _as_csr(block: Compressed, rows: Array, ctx: Context) -> Compressed:
+def as_csr(block: Compressed, rows: Array, ctx: Context) -> Compressed:
     """The rows of a CSC matrix, in their order, as a CSR matrix."""
     xp, backend = block.backend.xp, block.backend
     place_of = xp.full(block.shape[0], -1, dtype=xp.int64)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -15,17 +15,18 @@ import numpy as np
 from ..arrays import numpy_cupy
 from ..arrays.backend import backend_of
 from ..arrays.context import Context
-from ..arrays.grid import row_ranges
+from ..arrays.grid import ranges, row_ranges
 from ..arrays.namespace import array_namespace, sparse_module, to_numpy
 from ..arrays.typing import NumPyOrCuPy as Array
 from . import errors, sparse_host, sparse_scatter, sparse_sums
 from .accumulators import CentredSums, RawSums
 from .compressed import Compressed, Entries
 from .half_weight import ClassHalf, enough_stored
-from .padded_rows import padded_rows
+from .padded_rows import as_csr, padded_rows
 from .readers import Magnitude, Reader, refuse
 from .samples import Samples
 from .scatter import ScatterSums
+from .segment_terms import Terms, segment_totals
 from .sorted_columns import SortedColumns, SortingPlan, column_too_large
 from .sparse_sorting import sort_segments
 from .strips import SparseStrip
@@ -45,6 +46,20 @@ class SparseBlock(Compressed):
     def read_as(self, reader: Reader) -> SparseBlock:
         """The block with its stored values read by ``reader``."""
         return replace(self, reader=reader)
+
+    def rows(self, start: int, stop: int, ctx: Context) -> SparseBlock:
+        """The rows start..stop: see `Block`."""
+        if not self.by_row:
+            part = as_csr(self, self.backend.arange(self.shape[0])[start:stop], ctx)
+            return SparseBlock(part.data, part.indices, part.indptr, part.shape, True, self.backend)
+        first, last = (int(end) for end in self.host_indptr[[start, stop]])
+        return replace(
+            self,
+            data=self.data[first:last],
+            indices=self.indices[first:last],
+            indptr=self.indptr[start : stop + 1] - self.indptr[start],
+            shape=(stop - start, self.shape[1]),
+        )
 
     # --- sums ----------------------------------------------------------------------------------
 
@@ -168,11 +183,32 @@ class SparseBlock(Compressed):
         sizes = self.read_as(Magnitude("product"))._stored_product(columns, size[:, None], ctx)
         return xp.concat([found, sizes + xp.abs(shift) @ size], axis=1)
 
+    def products(self, parts: list[tuple[Array, Array, Array]], ctx: Context) -> list[Array]:
+        """The product for each (columns, shift, coef): see `Block`."""
+        found: list[Array] = []
+        widest = max((coef.shape[1] for _, _, coef in parts), default=1)
+        size = max(1, ctx.budget // (32 * widest * sum(self.shape)))
+        for first, last in ranges(len(parts), size):
+            group = parts[first:last]
+            wide = self._wide_product([(columns, coef) for columns, _, coef in group], ctx)
+            ends = np.cumsum([coef.shape[1] for _, _, coef in group]).tolist()
+            for (a, b), (_, shift, coef) in zip(pairwise([0, *ends]), group, strict=True):
+                found.append(wide[:, a:b] - shift @ coef)
+        return found
+
     def _stored_product(self, columns: Array, coef: Array, ctx: Context) -> Array:
+        return self._wide_product([(columns, coef)], ctx)
+
+    def _wide_product(self, parts: list[tuple[Array, Array]], ctx: Context) -> Array:
+        """``X[:, columns] @ coef`` of each part, side by side."""
         n, m = self.shape
-        wide: Array = self.backend.zeros((m, coef.shape[1]))
-        wide[columns, :] = coef
-        out: Array = self.backend.zeros((n, coef.shape[1]))
+        q = sum(coef.shape[1] for _, coef in parts)
+        wide: Array = self.backend.zeros((m, q))
+        first = 0
+        for columns, coef in parts:
+            wide[columns, first : first + coef.shape[1]] = coef
+            first += coef.shape[1]
+        out: Array = self.backend.zeros((n, q))
         (self._add_host_product if self.has_compiled_loops else self._add_product)(wide, out, ctx)
         return out
 
@@ -255,6 +291,32 @@ class SparseBlock(Compressed):
             for q, term in enumerate(terms):
                 numpy_cupy.scatter_add(out[q, :], rows, term, xp)
         return xp.permute_dims(out + base[:, None], (1, 0))
+
+    def segment_sums(self, columns: Array, cuts: list[int], terms: Terms, ctx: Context) -> Array:
+        """Sums of terms over segments of features: see `Block`.
+
+        Those of a row of zeros; and each stored entry adds to the segment of its feature.
+        """
+        xp, backend, n = self.backend.xp, self.backend, self.shape[0]
+        position_of = self.position_table(columns)
+        segments = len(cuts) - 1
+        sizes = [b - a for a, b in pairwise(cuts)]
+        segment_of = backend.asarray(np.repeat(np.arange(segments), sizes) * n)
+        out = [backend.zeros(segments * n) for _ in range(terms.rows)]
+
+        def beyond_zero(entries: Entries) -> tuple[Array, list[Array]]:
+            position = entries.of_column(position_of)
+            keep = xp.nonzero(position >= 0)[0]
+            rows, position = entries.rows_at(keep), xp.take(position, keep)
+            x = xp.astype(xp.take(entries.values, keep), xp.float64)
+            return xp.take(segment_of, position) + rows, terms.beyond_zero(x, position)
+
+        for index, parts in ctx.map(beyond_zero, self.entries(ctx)):
+            for target, part in zip(out, parts, strict=True):
+                numpy_cupy.scatter_add(target, index, part, xp)
+        zero = segment_totals(terms.at_zero(), cuts)
+        found = xp.reshape(xp.stack(out), (terms.rows, segments, n))
+        return found + zero[:, :, None]
 
     # --- checks --------------------------------------------------------------------------------
 

@@ -347,6 +347,16 @@ class CenterClassifier(ClassifierMixin, BaseEstimator):
         """
         raise NotImplementedError
 
+    def _path_log_prior(self) -> list[float]:
+        """Log priors of the classes as the scores take them; zeros for none."""
+        return [0.0] * len(self.classes_)
+
+    def _scores_of_supports(
+        self, supports: list[Array], block: Block, ctx: Context
+    ) -> Array | None:
+        """Scores with each support, (q, S, n), as `_scores` gives them; None for one at a time."""
+        return None
+
     def _score_rows(self, X: Any, method: str, *, relative: bool = False) -> tuple[Array, Backend]:
         """Scores of the rows of X where the model lives, and the backend where outputs belong."""
         self._selection()

@@ -41,9 +41,12 @@ class LinearDecision(CenterClassifier):
     def _log_prior_of_met(self) -> list[float]:
         return [p for p in self._log_prior() if p > -math.inf]
 
+    def _path_log_prior(self) -> list[float]:
+        return self._log_prior()
+
     def _form_columns(self) -> Array:
         """The features of X that the form reads, ascending, where the model lives."""
-        return self._selection().support
+        return self._read_columns(self._selection().support)
 
     def _form(self) -> LinearForm:
         """The decision for the support."""
@@ -60,6 +63,25 @@ class LinearDecision(CenterClassifier):
     def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
         form = self._form()
         return block.product(self._form_columns(), form.shift, form.coef, ctx) + form.offset
+
+    def _read_columns(self, support: Array) -> Array:
+        """The features of X that the form of a support reads."""
+        return support
+
+    def _scores_of_supports(
+        self, supports: list[Array], block: Block, ctx: Context
+    ) -> Array | None:
+        xp, centers, prior = ctx.backend.xp, self._centers(), self._log_prior_of_met()
+        forms = [centers.linear_form(support, prior) for support in supports]
+        if any(form.rounding is not None for form in forms):
+            return None
+        parts = [
+            (self._read_columns(support), form.shift, form.coef)
+            for support, form in zip(supports, forms, strict=True)
+        ]
+        products = block.products(parts, ctx)
+        found = [x + form.offset for x, form in zip(products, forms, strict=True)]
+        return xp.permute_dims(xp.stack(found), (2, 0, 1))
 
     def _wide_form(self) -> tuple[Array, Array]:
         """(coefficients of all features, constants)."""

@@ -232,7 +232,7 @@ class MahalanobisCenterClassifier(
         assert isinstance(centers, MahalanobisCenters)
         return centers, columns
 
-    def _form_columns(self) -> Array:
+    def _read_columns(self, support: Array) -> Array:
         return self._ready().backend.arange(self.n_features_in_)
 
     @learned

@@ -61,11 +61,14 @@ def validated(estimator: Any, X: Any) -> tuple[Array | SparseMatrix, dict[str, A
     return checked, {name: vars(other)[name] for name in names if name in vars(other)}
 
 
-def check_backend(estimator: Any, X: Any, method: str) -> None:
-    """Raise unless X lives where the model does, or the model was told to move the work."""
+def check_backend(estimator: Any, X: Any, method: str, name: str | None = None) -> None:
+    """Raise unless X lives where the model does, or the model was told to move the work.
+
+    The error names the model, or what holds it.
+    """
     here, there = backend_of(X), estimator._fitted.backend
     if estimator.device is None and here != there:
-        name = type(estimator).__name__
+        name = name or type(estimator).__name__
         raise ValueError(
             f"Inputs passed to {name}.{method}() must use the same namespace and the same device "
             f"as those passed to fit(): the model lives in {there}, X in {here}. Move X, or move "

@@ -15,15 +15,15 @@ from ..blocks.block import Block
 from ..blocks.readers import Binarized
 from ..blocks.samples import Samples
 from ..statistics.class_sums import ClassSums, class_sums
-from .centers import SparseCenters
+from .centers import LinearCenters
 from .divergence import phi
 from .entry import solve_from_data
-from .linear_form import LinearForm
+from .linear_form import FeatureForm, LinearForm
 from .smoothing import check_alpha
 
 
 @dataclass(frozen=True)
-class BernoulliCenters(SparseCenters):
+class BernoulliCenters(LinearCenters):
     """Sparse Bernoulli naive Bayes: centers are probabilities that a feature is there.
 
     Attributes
@@ -78,10 +78,10 @@ class BernoulliCenters(SparseCenters):
         coef = xp.permute_dims(present - absent, (1, 0))
         return LinearForm(self.backend.zeros(coef.shape[0]), coef, xp.sum(absent, axis=1))
 
-    def linear_form(self, support: Array, log_prior: list[float]) -> LinearForm:
+    def feature_form(self, columns: Array, log_prior: list[float]) -> FeatureForm:
         """The decision; for more than two classes each score is relative to the tied center."""
         xp, backend = self.backend.xp, self.backend
-        present, absent = self.counts(support)
+        present, absent = self.counts(columns)
         odds = xp.log(present) - xp.log(absent)
         log_absent = xp.log(absent / (present + absent))
         if len(log_prior) > 2:
@@ -90,12 +90,10 @@ class BernoulliCenters(SparseCenters):
             log_absent = log_absent - xp.log(rest / (f + rest))
         if len(log_prior) == 2:
             odds = odds[1:, :] - odds[:1, :]
-            change = xp.sum(log_absent[1:, :] - log_absent[:1, :], axis=1)
-            constant = change + (log_prior[1] - log_prior[0])
-        else:
-            constant = xp.sum(log_absent, axis=1) + backend.asarray(log_prior)
-        shift = backend.zeros(support.shape[0])
-        return LinearForm(shift, xp.permute_dims(odds, (1, 0)), constant)
+            log_absent = log_absent[1:, :] - log_absent[:1, :]
+            log_prior = [log_prior[1] - log_prior[0]]
+        shift, offset = backend.zeros(columns.shape[0]), backend.asarray(log_prior)
+        return FeatureForm(shift, xp.permute_dims(odds, (1, 0)), log_absent, offset)
 
 
 def _counts(total: Array, weight: Array, alpha: float) -> tuple[Array, Array]:

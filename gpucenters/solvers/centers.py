@@ -10,8 +10,10 @@ from ..arrays.backend import Backend, restore_or_host
 from ..arrays.context import Context
 from ..arrays.functions import index_mask, to_float, to_host
 from ..arrays.typing import Array
+from ..blocks.block import Block
 from .close_scores import PairForm
-from .linear_form import LinearForm
+from .linear_form import FeatureForm, LinearForm
+from .path_terms import PathTerms, linear_terms
 from .selection import Selection, select
 
 
@@ -165,3 +167,26 @@ class SparseCenters(Centers):
         # The sum of what is not selected: the difference of two sums would cancel.
         outside = xp.where(index_mask(support, m), xp.zeros_like(self.gain), self.gain)
         return self.loss + to_float(xp.sum(outside))
+
+    def path_terms(
+        self, ranking: Array, log_prior: list[float], block: Block, ctx: Context
+    ) -> PathTerms:
+        """What each feature of a ranking adds to the scores of the rows of a block."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class LinearCenters(SparseCenters):
+    """Sparse centers whose decision is linear in the features of X."""
+
+    def feature_form(self, columns: Array, log_prior: list[float]) -> FeatureForm:
+        """The decision with some features free, feature by feature."""
+        raise NotImplementedError
+
+    def linear_form(self, support: Array, log_prior: list[float]) -> LinearForm:
+        return self.feature_form(support, log_prior).summed()
+
+    def path_terms(
+        self, ranking: Array, log_prior: list[float], block: Block, ctx: Context
+    ) -> PathTerms:
+        return linear_terms(self.feature_form(ranking, log_prior), ranking, log_prior)

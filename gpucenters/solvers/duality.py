@@ -113,7 +113,8 @@ def solve_dual(f: Array, k: int, p: list[float], slack: float = 0.0) -> DualPoin
         cuts, shares = _master([*cuts, cut], [*shares, 0.0 if cuts else 1.0], origin)
         p = _shares_of(cuts, shares)
     value, p, support = best
-    return DualPoint(p, value, [support, *(c.support for c in cuts)])
+    others = [c.support for c in cuts if c.support is not support]
+    return DualPoint(p, value, [support, *others])
 
 
 def _shares_of(cuts: list[Cut], shares: list[float]) -> list[float]:

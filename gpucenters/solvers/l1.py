@@ -15,12 +15,15 @@ from ..blocks.errors import raise_overflow
 from ..blocks.half_weight import ClassHalf, JointHalf
 from ..blocks.labelled_columns import LabelledColumns
 from ..blocks.samples import Samples
+from ..blocks.segment_terms import DistanceTerms
 from ..blocks.sorted_columns import SortedColumns
 from ..statistics.base import Statistics
 from ..statistics.moments import class_moments
 from .centers import SparseCenters
+from .close_scores import UNIT_ROUNDOFF
 from .entry import solve_from_data
 from .medians import class_intervals, midpoint, tied_interval
+from .path_terms import PathTerms
 from .scaling import Scale, check_scale, feature_scale, separation, warn_of_separating
 
 
@@ -65,6 +68,20 @@ class L1Centers(SparseCenters):
         """
         free, _ = self.centers_at(columns)
         return block.distance_scores(support, _distance, (free,), self.scale_at(columns), ctx)
+
+    def path_terms(
+        self, ranking: Array, log_prior: list[float], block: Block, ctx: Context
+    ) -> PathTerms:
+        free, _ = self.centers_at(ranking)
+        xp, (k, d), scale = self.backend.xp, free.shape, self.scale_at(ranking)
+        size = 4 * UNIT_ROUNDOFF * (d + 16)
+        # Sums of halves are exact.
+        if scale is None and bool(xp.all(2 * free == xp.round(2 * free))):
+            size = 0.0 if block.holds_integers(ctx) else size
+        inverse = xp.ones_like(free[0, :]) if scale is None else 1.0 / scale
+        terms = DistanceTerms(_distance, free, inverse, size)
+        offset = self.backend.zeros(1 if k == 2 else k)
+        return PathTerms(terms, ranking, None, offset, 0.0, [] if k == 2 else [free])
 
 
 def _distance(x: Array, center: Array) -> Array:

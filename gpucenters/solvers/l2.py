@@ -16,17 +16,17 @@ from ..blocks.errors import raise_overflow
 from ..blocks.samples import Samples
 from ..statistics.base import Statistics
 from ..statistics.moments import ClassMoments, class_moments
-from .centers import SparseCenters
+from .centers import LinearCenters
 from .close_scores import PairForm, pair_form, scaled_metric
 from .entry import solve_from_data
-from .linear_form import LinearForm, squared_distance_form
+from .linear_form import FeatureForm, squared_distance_form
 from .scaling import Scale, scale_divisor, scale_of_sums, separation, warn_of_separating
 
 _UNDERFLOW = 1e-140  # sums below it have squares near, or below, the smallest numbers
 
 
 @dataclass(frozen=True)
-class L2Centers(SparseCenters):
+class L2Centers(LinearCenters):
     """Sparse l2 centers; free and tied are formed from the class sums when asked for.
 
     Attributes
@@ -36,7 +36,7 @@ class L2Centers(SparseCenters):
     """
 
     ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {
-        **SparseCenters.ARRAYS,
+        **LinearCenters.ARRAYS,
         "total": ("class", "candidate"),
     }
 
@@ -48,9 +48,9 @@ class L2Centers(SparseCenters):
         free = total / self.backend.asarray(list(self.class_weight))[:, None]
         return free, tied_mean(free)
 
-    def linear_form(self, support: Array, log_prior: list[float]) -> LinearForm:
-        free, tied = self.centers_at(support)
-        scale = self.scale_at(support)
+    def feature_form(self, columns: Array, log_prior: list[float]) -> FeatureForm:
+        free, tied = self.centers_at(columns)
+        scale = self.scale_at(columns)
         return squared_distance_form(free, tied, scale, log_prior, self.backend, tied)
 
     def pair_forms(self, support: Array) -> Callable[[int, int], PairForm]:

@@ -32,6 +32,35 @@ class LinearForm(NamedTuple):
     rounding: Rounding | None = None
 
 
+class FeatureForm(NamedTuple):
+    """A linear decision as a sum over features, from which that of any of them is read.
+
+    A feature adds ``(x_i - shift_i) coef_i + base_i`` to the scores.
+
+    Attributes
+    ----------
+    shift : array of shape (d,)
+    coef : array of shape (d, q)
+    base : array of shape (q, d), or None for zeros
+    offset : array of shape (q,)
+    rounding : Rounding, optional
+        As in `LinearForm`, of all d features: with fewer it is less.
+    """
+
+    shift: Array
+    coef: Array
+    base: Array | None
+    offset: Array
+    rounding: Rounding | None = None
+
+    def summed(self) -> LinearForm:
+        """The decision with all d features."""
+        offset = self.offset
+        if self.base is not None:
+            offset = array_namespace(self.coef).sum(self.base, axis=1) + offset
+        return LinearForm(self.shift, self.coef, offset, self.rounding)
+
+
 def squared_distance_form(
     free: Array,
     tied: Array,
@@ -39,7 +68,7 @@ def squared_distance_form(
     log_prior: list[float],
     backend: Backend,
     shift: Array,
-) -> LinearForm:
+) -> FeatureForm:
     """The linear form of the classifier of the least squared distance to a center.
 
     The score of class c is minus the squared distance to its center, plus twice the log of its
@@ -62,7 +91,7 @@ def squared_distance_form(
         That of the form.
     """
     xp = backend.xp
-    difference, rounding = free - tied, None
+    difference, base, rounding = free - tied, None, None
     if free.shape[0] == 2:
         # The midpoint of two centers is the tied one, so that only the priors remain.
         slope = 2 * (free[1:, :] - free[:1, :])
@@ -70,12 +99,12 @@ def squared_distance_form(
     else:
         slope = 2 * difference
         square = difference * difference
-        square = square if scale is None else square / (scale * scale)
-        constant = 2 * backend.asarray(log_prior) - xp.sum(square, axis=1)
+        base = -(square if scale is None else square / (scale * scale))
+        constant = 2 * backend.asarray(log_prior)
         rounding = _rounding(free, difference, scale, log_prior)
     if scale is not None:
         slope = slope / (scale * scale)
-    return LinearForm(shift, xp.permute_dims(slope, (1, 0)), constant, rounding)
+    return FeatureForm(shift, xp.permute_dims(slope, (1, 0)), base, constant, rounding)
 
 
 def _rounding(

@@ -7,16 +7,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ..arrays.context import Context
 from ..arrays.double_double import Double
 from ..arrays.functions import to_float
 from ..arrays.linalg import one_blas_thread, quadratic_forms
 from ..arrays.typing import Array
+from ..blocks.block import Block
+from ..blocks.convert import as_block
+from ..blocks.segment_terms import LinearTerms
 from ..statistics.cross_moments import CrossMoments
 from .centers import SparseCenters
 from .close_scores import UNIT_ROUNDOFF, PairForm, Rounding, pair_form
 from .covariance import Shrinkage
 from .l2 import centred_means, tied_mean
 from .linear_form import LinearForm, of_priors, squared_distance_form
+from .path_terms import PathTerms, linear_terms
 from .whitening import whitening
 
 
@@ -69,10 +74,32 @@ class MahalanobisCenters(SparseCenters):
         xp, backend = self.backend.xp, self.backend
         root, deviation = (xp.take(a, support, axis=1) for a in (self.root, self.deviation))
         tied = backend.zeros(support.shape[0])
-        form = squared_distance_form(deviation, tied, None, log_prior, backend, self.tied_center)
+        form = squared_distance_form(deviation, tied, None, log_prior, backend, tied).summed()
         with one_blas_thread(backend):
             rounding = form.rounding and self._rounding(root, log_prior)
-            return form._replace(coef=root @ form.coef, rounding=rounding)
+            coef = root @ form.coef
+            return LinearForm(self.tied_center, coef, form.offset, rounding)
+
+    def path_terms(
+        self, ranking: Array, log_prior: list[float], block: Block, ctx: Context
+    ) -> PathTerms:
+        """The terms of transformed features, less the tied center."""
+        xp, backend, d = self.backend.xp, self.backend, ranking.shape[0]
+        root, deviation = (xp.take(a, ranking, axis=1) for a in (self.root, self.deviation))
+        tied, every = backend.zeros(d), backend.arange(self.root.shape[0])
+        form = squared_distance_form(deviation, tied, None, log_prior, backend, tied)
+        with one_blas_thread(backend):
+            size, constant = self._rounding(root, log_prior)
+        found = linear_terms(form, backend.arange(d), log_prior)
+        terms = LinearTerms(tied, form.coef, tied)  # the bound is that of the rows
+
+        def read(rows: Block, ctx: Context) -> tuple[Block, Array]:
+            product = rows.product(every, self.tied_center, root, ctx, size=4 * size)
+            return as_block(product[:, :-1], backend, checked=True), product[:, -1]
+
+        return found._replace(
+            terms=terms, offset_bound=4 * constant, compared_columns=every, read=read
+        )
 
     def _rounding(self, root: Array, log_prior: list[float]) -> Rounding:
         """A bound on the rounding of the scores, to the first order."""

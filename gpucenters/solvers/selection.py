@@ -218,11 +218,64 @@ def select(gain: Any, k: Any = "all", ctx: Context | None = None) -> Selection:
             warn_of_no_gain(m, positive)
     if count == m:
         return Selection(backend.arange(m), solved)
-    key = backend.zeros(m)
+    support = top_k(_keys(solved, ctx or Context.of(backend)), count)
+    return Selection(support, xp.take(solved, support))
+
+
+def nested_supports(gain: Array, ks: list[int], ctx: Context) -> Array:
+    """The features of several supports: the first k of them are those of each k.
+
+    Parameters
+    ----------
+    gain : array of shape (m,), float64
+    ks : list of S ints
+        Ascending, from 1 to m.
+    ctx : Context
+
+    Returns
+    -------
+    array of int64 of shape (ks[-1],)
+        Those that enter at each k in ascending order: no sort of all features by their gain.
+    """
+    xp, key = array_namespace(gain), _keys(gain, ctx)
+    if ks[-1] == gain.shape[0]:
+        return xp.argsort(_segments(key, ks, ctx), stable=True)
+    support = top_k(key, ks[-1])
+    key = xp.take(key, support)
+    return xp.take(support, xp.argsort(_segments(key, ks, ctx), stable=True))
+
+
+def _segments(key: Array, ks: list[int], ctx: Context) -> Array:
+    """For each of the first ks[-1] features the number of the k at which it enters."""
+    xp, backend, m = array_namespace(key), ctx.backend, key.shape[0]
+    ascending = xp.sort(key, stable=False)
+    sizes = backend.asarray(ks)
+    least = xp.flip(xp.take(ascending, m - sizes))  # the last key that each k takes, ascending
+    kind = xp.uint8 if len(ks) < 2**8 else xp.int16 if len(ks) < 2**15 else xp.int64
+    found = backend.zeros(m, kind)
 
     def fill(part: slice) -> None:
-        key[part] = ranking_key(solved[part])
+        above = len(ks) - xp.searchsorted(least, key[part], side="right")
+        found[part] = xp.astype(above, kind)
 
-    (ctx or Context.of(backend)).map_columns(fill, m)
-    support = top_k(key, count)
-    return Selection(support, xp.take(solved, support))
+    ctx.map_columns(fill, m)
+    # Of equal keys that more than one k shares, the lower indices enter first.
+    least = xp.flip(least)
+    more = m - xp.searchsorted(ascending, least, side="right")  # keys that are larger
+    reached = m - xp.searchsorted(ascending, least, side="left")  # or equal
+    for s, (first, last) in enumerate(zip(*map(to_host, (more, reached)), strict=True)):
+        if last > ks[s] and (s == 0 or ks[s - 1] <= first):
+            equal = key == least[s]
+            ranks = backend.arange(int(last - first)) + int(first)
+            found[equal] = xp.astype(xp.searchsorted(sizes, ranks, side="right"), kind)
+    return found
+
+
+def _keys(gain: Array, ctx: Context) -> Array:
+    key = ctx.backend.zeros(gain.shape[0])
+
+    def fill(part: slice) -> None:
+        key[part] = ranking_key(gain[part])
+
+    ctx.map_columns(fill, gain.shape[0])
+    return key

@@ -167,15 +167,19 @@ def _swapped(f: Array, at: SupportValue, h: Array) -> SupportValue:
         # (Of pairs that are alike, the first: the last feature leaves, and the first enters.)
         leave, enter = xp.flip(xp.nonzero(chosen)[0]), xp.nonzero(~chosen)[0]
         f_leave, f_enter = xp.take(f_edge, leave, axis=1), xp.take(f_edge, enter, axis=1)
-        left = fixed + _sums_before(f_leave) + _sums_after(f_leave)
-        masses = xp.reshape(left[:, :, None] + f_enter[:, None, :], (k, -1))
         steps = xp.take(h, enter)[None, :] - xp.take(h, leave)[:, None]
-        change = xp.reshape(steps, (-1,)) - _drop(masses, p)
-        best = int(xp.argmax(ranking_key(change - xp.min(change))))
-        if to_float(change[best]) <= _SAME_VALUE * at.value:
+        # A swap gains no more than its step, so that few have to be told exactly.
+        least = _SAME_VALUE * at.value
+        i, j = xp.nonzero(steps > least)
+        if i.shape[0] == 0:
             break
-        width = int(enter.shape[0])
-        chosen[int(leave[best // width])], chosen[int(enter[best % width])] = False, True
+        left = fixed + _sums_before(f_leave) + _sums_after(f_leave)
+        masses = xp.take(left, i, axis=1) + xp.take(f_enter, j, axis=1)
+        change = steps[steps > least] - _drop(masses, p)
+        best = int(xp.argmax(ranking_key(change - xp.min(steps))))
+        if to_float(change[best]) <= least:
+            break
+        chosen[int(leave[i[best]])], chosen[int(enter[j[best]])] = False, True
         mass = masses[:, best]
     return support_value(f, xp.sort(xp.concat([rest, xp.take(edge, xp.nonzero(chosen)[0])])))
 

@@ -18,6 +18,7 @@ from ..arrays.devices import resolve_backend
 from ..arrays.errors import TooLargeError
 from ..arrays.functions import to_host, writable
 from ..arrays.typing import Array
+from ..blocks.accumulators import RawSums
 from ..blocks.block import Block
 from ..blocks.readers import Reader
 from ..blocks.samples import Samples
@@ -185,6 +186,32 @@ class Statistics:
                     "with these samples the sums of X overflow float64: their values are too "
                     "large. Rescale X from the first batch on."
                 )
+
+    def without(self, block: Block, samples: Samples, ctx: Context) -> Self | None:
+        """The statistics of the samples that are not in a block, which are part of these.
+
+        None where their bits may not be those of the other samples alone.
+
+        Parameters
+        ----------
+        block : Block
+            Of integers.
+        samples : Samples
+            Of integer weights.
+        ctx : Context
+        """
+        return None
+
+    def _less(self, raw: RawSums, samples: Samples) -> Self:
+        """The statistics less the raw sums of some samples."""
+        new = self._same_arrays()
+        for name, part in raw._asdict().items():
+            if part is not None:
+                setattr(new, name, getattr(self, name) - part)
+        pairs = zip(self.class_weight, samples.class_weight, strict=True)
+        new.class_weight = [a - b for a, b in pairs]
+        new.count = [a - b for a, b in zip(self.count, samples.count, strict=True)]
+        return new
 
     # --- merging -------------------------------------------------------------------------------
 

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from typing import Self
 
 from ..arrays.context import Context
-from ..arrays.functions import to_floats
+from ..arrays.functions import to_float, to_floats
 from ..arrays.typing import Array
 from ..blocks.accumulators import RawSums
 from ..blocks.block import Block
 from ..blocks.errors import raise_overflow
 from ..blocks.samples import Samples
 from .base import Recipe, Statistics, sums_too_large
+from .raw_sums import EXACT_INTEGERS
 
 
 @dataclass(eq=False)
@@ -44,6 +45,14 @@ class ClassSums(Statistics):
         block.add_sums(samples, RawSums(self.total), ctx)
         self._count(samples)
         return self
+
+    def without(self, block: Block, samples: Samples, ctx: Context) -> Self | None:
+        xp = self.backend.xp
+        if to_float(xp.max(xp.abs(self.total))) >= EXACT_INTEGERS:
+            return None
+        raw = RawSums(self.total).zeros_like()
+        block.add_sums(samples, raw, ctx)
+        return self._less(raw, samples)
 
 
 def class_sums(block: Block, samples: Samples, ctx: Context) -> ClassSums:

@@ -163,6 +163,24 @@ class ClassMoments(Statistics):
             found = self._find_ill_conditioned(columns, ctx)
             self._add_ill_conditioned(found, block, samples, before, ctx)
 
+    def without(self, block: Block, samples: Samples, ctx: Context) -> Self | None:
+        if self.centred is not None or self.ill_conditioned is not None:
+            return None
+        xp, sums = self.backend.xp, RawSums(self.total, self.square, self.sum_of_squares)
+        squares = self.sum_of_squares if self.square is None else self.square
+        assert squares is not None  # of integers they are at least the sums of absolute values
+        if to_float(xp.max(squares)) >= EXACT_INTEGERS:
+            return None
+        raw = sums.zeros_like()
+        block.add_sums(samples, raw, ctx)
+        new = self._less(raw, samples)
+        new.norms, new.integers = None, True
+        if new.sum_of_squares is not None:
+            weights = zip(new.class_weight, to_floats(new.sum_of_squares), strict=True)
+            return new if all(w * q < EXACT_INTEGERS for w, q in weights) else None
+        # Columns that are ill-conditioned are centred where the other samples are read alone.
+        return new if new._find_ill_conditioned(None, ctx).shape[0] == 0 else None
+
     def of_classes(self, codes: Sequence[int]) -> Self:
         new = super().of_classes(codes)
         new.norms = None

@@ -1,0 +1,100 @@
+"""Scores of 40 numbers of features on 5 folds of MPQA, beside a grid search with the same folds."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+
+from gpucenters import (
+    L1CenterClassifier,
+    L2CenterClassifier,
+    SparseBernoulliNB,
+    SparseMultinomialNB,
+    sparsity_path,
+)
+
+from .timing import alternate, machine
+
+MODELS = {
+    "l2": L2CenterClassifier(),
+    "l2, scaled": L2CenterClassifier(scale="std"),
+    "l1": L1CenterClassifier(),
+    "Bernoulli": SparseBernoulliNB(),
+    "multinomial": SparseMultinomialNB(),
+}
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print a table, and write figures and draw pictures where told."""
+    X, y, words = mpqa(Path(options.data))
+    if options.png:
+        _draw(X, y, words, Path(options.data), options.png)
+    results = {"machine": machine(), "rows": compare(X, y, options.repeat)}
+    print(f"{'40 ks x 5 folds of MPQA':28}{'path s':>10}{'grid s':>10}{'path / grid':>13}")
+    for name, row in results["rows"].items():
+        print(f"{name:28}{row['path']:10.4f}{row['grid']:10.4f}{row['ratio']:13.4f}")
+    if options.json:
+        Path(options.json).write_text(json.dumps(results, indent=1) + "\n")
+
+
+def mpqa(folder: Path) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Word counts, labels and words."""
+    with gzip.open(folder / "mpqa.tsv.gz", "rt", encoding="utf-8", newline="\n") as lines:
+        next(lines)
+        pairs = [line.rstrip("\n").split("\t", 1) for line in lines]
+    labels, texts = zip(*pairs, strict=True)
+    words = CountVectorizer(token_pattern=r"(?u)\b\w+\b").fit(texts)
+    names = np.asarray(["negative", "positive"])
+    return words.transform(texts), names[np.asarray(labels, int)], words.get_feature_names_out()
+
+
+def compare(X: Any, y: np.ndarray, repeat: int) -> dict[str, dict[str, float]]:
+    """Median seconds of the path and of the grid search of each model, and their ratio."""
+    ks = np.unique(np.geomspace(1, X.shape[1], 44).round().astype(int)).tolist()[-40:]
+    folds, found = StratifiedKFold(5), {}
+    for name, model in MODELS.items():
+        rows: dict[str, Callable[[], Any]] = {
+            "path": lambda model=model: sparsity_path(model, X, y, ks=ks, cv=folds),
+            "grid": lambda model=model: GridSearchCV(model, {"k": ks}, cv=folds, refit=False).fit(
+                X, y
+            ),
+        }
+        seconds = {row: timing.median for row, timing in alternate(rows, repeat).items()}
+        found[name] = seconds | {"ratio": seconds["path"] / seconds["grid"]}
+    return found
+
+
+def _draw(X: Any, y: np.ndarray, words: np.ndarray, folder: Path, path: str) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    from gpucenters import plot_centers
+
+    figure, axes = pyplot.subplots(1, 3, figsize=(15, 4.5), layout="constrained")
+    for name in ("l2, scaled", "Bernoulli", "multinomial"):
+        sparsity_path(MODELS[name], X, y).plot(axes[0], name=name)
+    axes[0].set_title("MPQA: 5 folds")
+    with np.load(folder / "singh.npz", allow_pickle=False) as file:
+        genes, tissue = file["X"], file["y"]
+    for name, model in (
+        ("l2, scaled", L2CenterClassifier(scale="std")),
+        ("l1, scaled", L1CenterClassifier(scale="std")),
+    ):
+        found = sparsity_path(
+            model, genes, tissue, n_splits=50, random_state=0, scoring="balanced_accuracy"
+        )
+        found.plot(axes[1], name=name)
+    axes[1].set_title("Singh: 50 random splits")
+    plot_centers(MODELS["l2, scaled"].fit(X, y), feature_names=words, ax=axes[2])
+    axes[2].set_title("MPQA: l2, scaled")
+    figure.savefig(path, dpi=120)

@@ -1,0 +1,163 @@
+"""The predictions of a fitted model for several numbers of features, in one pass over X."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..arrays.context import Context
+from ..arrays.grid import ranges
+from ..arrays.namespace import array_namespace, to_numpy
+from ..arrays.typing import Array
+from ..blocks.block import Block
+from ..blocks.convert import as_block
+from ..solvers.path import Path, score_path
+from ._base import CenterClassifier
+from .probabilities import softmax
+from .validation import check_backend, check_X
+
+_WORKSPACE = 8  # arrays of the size of the scores that are alive at once
+
+
+Doubt = Callable[["PathPredictions"], np.ndarray]
+
+
+@dataclass
+class PathPredictions:
+    """Predictions of S numbers of features, on the host.
+
+    Attributes
+    ----------
+    codes : ndarray of integers of shape (S, n)
+        The class of each sample, as a position in ``classes_``.
+    decision : ndarray of shape (S, n, q), float64, or None
+        Scores as `decision_function` gives them; q is 1 for two classes.
+    probability : ndarray of shape (S, n, K), float64, or None
+    bound : ndarray of shape (S,), float64
+        On the rounding of the scores.
+    entering : tuple of two ndarrays
+        The features that enter the support at each k, and the number of the k.
+    leaving : tuple of two ndarrays
+        Those that leave it.
+    """
+
+    codes: np.ndarray
+    decision: np.ndarray | None
+    probability: np.ndarray | None
+    bound: np.ndarray
+    entering: tuple[np.ndarray, np.ndarray]
+    leaving: tuple[np.ndarray, np.ndarray]
+
+    def put(self, rows: slice, numbers: Any, scores: Array, relative: Array, factor: float) -> None:
+        """Set the predictions of some samples and some k from (q, S, n) scores."""
+        xp, q = array_namespace(scores), scores.shape[0]
+        codes = xp.argmax(scores, axis=0) if q > 1 else scores[0, :, :] > 0
+        self.codes[numbers, rows] = to_numpy(codes)
+        if self.decision is not None:
+            self.decision[numbers, rows, :] = to_numpy(xp.permute_dims(scores, (1, 2, 0)))
+        if self.probability is not None:
+            flat = xp.permute_dims(xp.reshape(relative, (q, -1)), (1, 0))
+            shares = to_numpy(softmax(flat, factor))
+            shape = scores.shape[1], scores.shape[2], shares.shape[1]
+            self.probability[numbers, rows, :] = shares.reshape(shape)
+
+
+def predict_path(
+    model: CenterClassifier,
+    X: Any,
+    ks: list[int],
+    *,
+    decision: bool = False,
+    probability: bool = False,
+    in_doubt: Doubt | None = None,
+) -> PathPredictions:
+    """The predictions of ``model.with_k(k)`` for each k: to rounding, and the labels exactly.
+
+    Parameters
+    ----------
+    model : CenterClassifier
+        Fitted, with a score for every class.
+    X : {array, sparse matrix, DataFrame} of shape (n, m)
+    ks : list of S ints, ascending, from 1 to m
+    decision, probability : bool
+        Whether these are asked for.
+    in_doubt : callable, optional
+        From predictions to a mask of the k where their rounding matters: for these the samples are
+        scored as `with_k` does it.
+    """
+    centers, fitted = model._centers(), model._ready()
+    checked = check_X(model, X, reset=False)
+    check_backend(model, checked, "sparsity_path")
+    n, classes = checked.shape[0], len(model.classes_)
+    q = 1 if classes == 2 else classes
+
+    def enter(ctx: Context) -> Block:
+        block = as_block(checked, ctx.backend, summed=not model._linear, checked=True)
+        return model._read(block)
+
+    def work(ctx: Context) -> tuple[Path, PathPredictions, np.ndarray]:
+        block = enter(ctx)
+        path = score_path(centers, ks, model._path_log_prior(), block, ctx)
+        found = PathPredictions(
+            np.empty((len(ks), n), np.min_scalar_type(classes - 1)),
+            np.empty((len(ks), n, q)) if decision else None,
+            np.empty((len(ks), n, classes)) if probability else None,
+            np.zeros(len(ks)),
+            *_changes(path),
+        )
+        doubtful = np.zeros(len(ks), np.bool)
+        step = max(1, ctx.budget // (8 * _WORKSPACE * (q + 1) * len(ks)))
+        for start, stop in ranges(n, step):
+            here = block if step >= n else block.rows(start, stop, ctx)
+            scores, relative, bound, doubt = path.scores(here, ctx)
+            found.put(slice(start, stop), slice(None), scores, relative, model._per_score)
+            found.bound = np.maximum(found.bound, to_numpy(bound))
+            doubtful |= to_numpy(doubt)
+        return path, found, doubtful
+
+    path, found, doubtful = model._run(work)
+    if in_doubt is not None:
+        doubtful = doubtful | in_doubt(found)
+    numbers = np.flatnonzero(doubtful).tolist()
+    if numbers:
+        again = partial(model._scores_of_supports, [path.support(s) for s in numbers])
+        scores = model._run(lambda ctx: again(enter(ctx), ctx))
+        with fitted.backend.current():
+            if scores is not None and bool(array_namespace(scores).all(_finite(scores))):
+                found.put(slice(0, n), numbers, scores, scores, model._per_score)
+                return found
+        for s in numbers:
+            _score_again(model, X, ks[s], s, found)
+    return found
+
+
+def _finite(x: Array) -> Array:
+    return array_namespace(x).isfinite(x)
+
+
+def _changes(path: Path) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
+    parts: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {1: [], -1: []}
+    for s, features, sign in path.changes():
+        host = to_numpy(features)
+        parts[sign].append((host, np.full(len(host), s, np.int32)))
+    nothing = np.zeros(0, np.int64), np.zeros(0, np.int32)
+    both = []
+    for sign in (1, -1):
+        features, numbers = zip(nothing, *parts[sign], strict=True)
+        both.append((np.concatenate(features), np.concatenate(numbers)))
+    return tuple(both)
+
+
+def _score_again(model: CenterClassifier, X: Any, k: int, s: int, found: PathPredictions) -> None:
+    """Replace the predictions of one k by those of the model at this k."""
+    at_k = model.with_k(k)
+    both = [
+        at_k._score_rows(X, "sparsity_path", relative=relative)[0] for relative in (False, True)
+    ]
+    with model._ready().backend.current():
+        scores, relative = (array_namespace(a).permute_dims(a, (1, 0))[:, None, :] for a in both)
+        found.put(slice(0, scores.shape[2]), [s], scores, relative, model._per_score)

@@ -1,0 +1,75 @@
+"""Training and test samples of each fold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit, check_cv
+
+from ..arrays.backend import backend_of
+from ..arrays.namespace import array_namespace, is_numpy, is_sparse, to_numpy
+
+
+class Fold(NamedTuple):
+    """Row numbers of the training and of the test samples of one fold."""
+
+    train: np.ndarray
+    test: np.ndarray
+
+    def is_partition(self, n_samples: int) -> bool:
+        """Whether each sample is in one of the two, once."""
+        return np.array_equal(np.sort(np.concatenate(self)), np.arange(n_samples))
+
+
+def make_splitter(
+    cv: Any, y: np.ndarray, groups: Any, n_splits: int | None, test_size: Any, random_state: Any
+) -> Any:
+    """The splitter that the parameters of `sparsity_path` mean."""
+    if n_splits is None:
+        return check_cv(5 if cv is None else cv, y, classifier=True)
+    if cv is not None:
+        raise ValueError("cv and n_splits exclude each other: cv has its own number of splits.")
+    kind = StratifiedShuffleSplit if groups is None else GroupShuffleSplit
+    return kind(n_splits, test_size=test_size, random_state=random_state)
+
+
+def split(X: Any, y: np.ndarray, splitter: Any, params: Mapping[str, Any]) -> list[Fold]:
+    """The folds of a splitter."""
+    # Splitters of scikit-learn read the number of rows alone, and know no matrices on a device.
+    rows = X if is_numpy(array_namespace(X)) else np.zeros((len(y), 1))
+    params = {name: value for name, value in params.items() if value is not None}
+    found = [Fold(_index(a), _index(b)) for a, b in splitter.split(rows, y, **params)]
+    if not found:
+        raise ValueError("cv makes no folds.")
+    for number, fold in enumerate(found):
+        for rows_of, what in zip(fold, ("training", "test"), strict=True):
+            if rows_of.size == 0:
+                raise ValueError(f"fold {number} of cv has no {what} samples.")
+    return found
+
+
+def _index(rows: Any) -> np.ndarray:
+    rows = to_numpy(rows)
+    return np.flatnonzero(rows) if rows.dtype == bool else rows
+
+
+def take_rows(X: Any, rows: np.ndarray) -> Any:
+    """Some rows of an array or a CSR matrix, in its own library and type."""
+    xp, backend = array_namespace(X), backend_of(X)
+    if is_numpy(xp):
+        return X[rows]
+    with backend.current():
+        index = backend.asarray(rows.astype(np.int64))
+        return X[index] if is_sparse(X) else xp.take(X, index, axis=0)
+
+
+def take_of_each(params: Mapping[str, Any], rows: np.ndarray, n_samples: int) -> dict[str, Any]:
+    """The values of some rows of each parameter that has one value for each sample."""
+    found = {}
+    for name, value in params.items():
+        array = None if value is None or np.isscalar(value) else to_numpy(value)
+        each = array is not None and array.ndim > 0 and array.shape[0] == n_samples
+        found[name] = array[rows] if each and array is not None else value
+    return found

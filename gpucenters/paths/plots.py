@@ -1,0 +1,190 @@
+"""Pictures of sparsity paths and of class centers. Matplotlib is imported when they are drawn."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..arrays.namespace import to_numpy
+from ..estimators._base import CenterClassifier
+from .drawing import axes, draw_path
+from .result import SparsityPath
+from .sparsity_path import sparsity_path
+
+
+class SparsityPathDisplay:
+    """A picture of scores against the number of features.
+
+    Use `from_estimator` or `from_path` to make it; several may be drawn into the same axes.
+
+    Parameters
+    ----------
+    path : SparsityPath
+    name : str, optional
+        The label of the line. By default the name of the model.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    line_ : matplotlib Artist
+        The line of mean scores.
+    band_ : matplotlib Artist or None
+        The band of one standard deviation; None for one fold.
+    best_, best_1se_ : matplotlib Artists
+        The marks of the k of best mean score, and of that within one standard error of it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from gpucenters import L1CenterClassifier, SparsityPathDisplay
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> SparsityPathDisplay.from_estimator(L1CenterClassifier(scale="std"), X, y)  # doctest: +SKIP
+    <...>
+    """
+
+    def __init__(self, path: SparsityPath, *, name: str | None = None) -> None:
+        self.path = path
+        self.name = name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        name: str | None = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Compute the path of a model, and draw it.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A model of this package.
+        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        name : str, optional
+            The label of the line.
+        ax : matplotlib Axes, optional
+        **options : dict
+            Parameters of `sparsity_path`.
+
+        Returns
+        -------
+        SparsityPathDisplay
+        """
+        return cls.from_path(sparsity_path(estimator, X, y, **options), name=name, ax=ax)
+
+    @classmethod
+    def from_path(
+        cls, path: SparsityPath, *, name: str | None = None, ax: Any = None, **options: Any
+    ) -> Self:
+        """Draw a path that is computed already.
+
+        Parameters
+        ----------
+        path : SparsityPath
+        name : str, optional
+            The label of the line.
+        ax : matplotlib Axes, optional
+        **options : dict
+            Parameters of `plot`.
+
+        Returns
+        -------
+        SparsityPathDisplay
+        """
+        return cls(path, name=name).plot(ax=ax, **options)
+
+    def plot(
+        self, ax: Any = None, *, scoring: str | None = None, name: str | None = None, **line: Any
+    ) -> Self:
+        """Draw the path: mean scores, a band of one standard deviation, and the choices of k.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            By default new ones.
+        scoring : str, optional
+            By default the first one of the path.
+        name : str, optional
+            The label of the line.
+        **line : dict
+            Passed to ``ax.plot``.
+
+        Returns
+        -------
+        SparsityPathDisplay
+        """
+        label = name or self.name
+        found = draw_path(self.path, ax, scoring=scoring, name=label, **line)
+        self.line_, self.band_, self.best_, self.best_1se_ = found
+        self.ax_ = self.line_.axes
+        self.figure_ = self.ax_.figure
+        return self
+
+
+def plot_centers(estimator: Any, n: int = 20, *, feature_names: Any = None, ax: Any = None) -> Any:
+    """Draw the class centers of the features of largest gain.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A fitted model of this package, whose ``k`` limits the features.
+    n : int, default=20
+        Number of features at most.
+    feature_names : array of shape (n_features,), optional
+        Of the features of X, as from ``CountVectorizer.get_feature_names_out()``. By default those
+        that the model has.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+        One row for each feature, the one of largest gain on top, with one point for each class.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from gpucenters import L2CenterClassifier, plot_centers
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> plot_centers(L2CenterClassifier(k=5, scale="std").fit(X, y))  # doctest: +SKIP
+    <Axes: ...>
+    """
+    if not isinstance(estimator, CenterClassifier):
+        raise TypeError(
+            f"plot_centers takes a model of gpucenters, got {type(estimator).__name__}."
+        )
+    check_is_fitted(estimator)
+    if n < 1:
+        raise ValueError(f"n={n!r} is not valid: use a number of features of at least 1.")
+    chosen = estimator.ranking_[:n]
+    position = np.searchsorted(estimator.support_, chosen)
+    centers = to_numpy(estimator.centers_)[:, position]
+    names = _names(estimator, feature_names)[position if feature_names is None else chosen]
+    ax, rows = axes(ax), np.arange(len(chosen))
+    ax.hlines(rows, centers.min(axis=0), centers.max(axis=0), color="0.8", zorder=1)
+    for c, label in enumerate(estimator.classes_.tolist()):
+        ax.scatter(centers[c], rows, label=str(label), zorder=2)
+    ax.set_yticks(rows, [str(name) for name in names])
+    ax.invert_yaxis()
+    ax.set_xlabel("class center")
+    ax.legend(title="class")
+    return ax
+
+
+def _names(estimator: Any, feature_names: Any) -> np.ndarray:
+    """Names of the features of the support, or those that are given, of all features."""
+    if feature_names is None:
+        return np.asarray(estimator.get_feature_names_out())
+    names = np.asarray(feature_names)
+    if names.shape != (estimator.n_features_in_,):
+        raise ValueError(
+            f"feature_names has shape {names.shape}, but X has {estimator.n_features_in_} features."
+        )
+    return names

@@ -1,0 +1,301 @@
+"""The scores of a model for every number of features, and what follows from them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse
+
+from . import drawing, rendering
+
+_FORMAT = "gpucenters.SparsityPath/1"
+
+
+Changes = tuple[np.ndarray, np.ndarray]
+
+
+class Supports:
+    """The features that enter and leave the supports of each fold, counted when asked for.
+
+    Parameters
+    ----------
+    entering, leaving : list of (features, numbers of the k)
+        Of each fold.
+    shape : tuple of int
+        (number of ks, number of features).
+    """
+
+    def __init__(
+        self, entering: list[Changes], leaving: list[Changes], shape: tuple[int, int]
+    ) -> None:
+        self._entering, self._leaving, self._shape = entering, leaving, shape
+
+    def changes(self) -> scipy.sparse.csr_array:
+        """In how many folds each feature enters at each k, less in how many it leaves."""
+        total = scipy.sparse.csr_array(self._shape, dtype=np.int32)
+        for changes, sign in ((self._entering, 1), (self._leaving, -1)):
+            for features, numbers in changes:
+                values = np.full(len(features), sign, np.int32)
+                total = total + scipy.sparse.csr_array(
+                    (values, (numbers, features)), shape=self._shape
+                )
+        total.eliminate_zeros()
+        return total
+
+
+class SparsityPath:
+    """Scores of a model for several numbers of features.
+
+    What `sparsity_path` returns. With several scorings, ``scores``, ``mean``, ``std``, ``best_k``
+    and ``best_k_1se`` are dicts by the names of these.
+
+    Parameters
+    ----------
+    ks : array of shape (n_ks,)
+        Numbers of features, ascending.
+    scores : dict of arrays of shape (n_ks, n_folds)
+        The test scores of each scoring; larger is better.
+    n_features : int
+        Number of features of X.
+    estimator : str
+        Name of the model.
+    single : bool
+        Whether there is one scoring, without a dict.
+    supports : Supports or sparse array of shape (n_ks, n_features), optional
+        Number of folds in which each feature enters the support at each k, less those where it
+        leaves it.
+    feature_names : array of shape (n_features,), optional
+
+    Attributes
+    ----------
+    ks : ndarray of shape (n_ks,), int64
+
+    Examples
+    --------
+    >>> from gpucenters import SparsityPath
+    >>> path = SparsityPath([1, 2, 4], {"accuracy": [[0.5, 0.7], [0.8, 0.9], [0.9, 0.8]]})
+    >>> path.mean, path.best_k
+    (array([0.6 , 0.85, 0.85]), 2)
+    >>> print(path)
+    SparsityPath of 2 folds: accuracy
+    k  mean   std    0.600      0.850
+    1  0.600  0.100
+    2  0.850  0.050  ████████████████  best, 1-SE
+    4  0.850  0.050  ████████████████
+    """
+
+    def __init__(
+        self,
+        ks: Any,
+        scores: dict[str, Any],
+        *,
+        n_features: int | None = None,
+        estimator: str = "",
+        single: bool = True,
+        supports: Any = None,
+        feature_names: Any = None,
+    ) -> None:
+        self.ks = np.asarray(ks, dtype=np.int64)
+        self._scores = {name: np.asarray(values, dtype=float) for name, values in scores.items()}
+        for name, values in self._scores.items():
+            if values.ndim != 2 or values.shape[0] != len(self.ks):
+                raise ValueError(
+                    f"the scores {name!r} have shape {values.shape}, but there are {len(self.ks)} "
+                    "ks: use an array of shape (n_ks, n_folds)."
+                )
+        self.n_features = int(self.ks[-1]) if n_features is None else n_features
+        self.estimator = estimator
+        self.feature_names = feature_names
+        self._single = single and len(self._scores) == 1
+        self._supports = supports
+
+    # --- scores --------------------------------------------------------------------------------
+
+    @property
+    def scorings(self) -> list[str]:
+        """The names of the scorings; the first one is that of the pictures."""
+        return list(self._scores)
+
+    @property
+    def n_folds(self) -> int:
+        """Number of folds."""
+        return int(next(iter(self._scores.values())).shape[1])
+
+    def _of_each(self, make: Any) -> Any:
+        found = {name: make(values) for name, values in self._scores.items()}
+        return found[self.scorings[0]] if self._single else found
+
+    @property
+    def scores(self) -> Any:
+        """Test scores, of shape (n_ks, n_folds)."""
+        return self._of_each(lambda values: values)
+
+    @property
+    def mean(self) -> Any:
+        """Mean over the folds, of shape (n_ks,)."""
+        return self._of_each(lambda values: values.mean(axis=1))
+
+    @property
+    def std(self) -> Any:
+        """Standard deviation over the folds, of shape (n_ks,), as in scikit-learn's searches."""
+        return self._of_each(lambda values: values.std(axis=1))
+
+    @property
+    def best_k(self) -> Any:
+        """The number of features of best mean score; the smallest one on a tie."""
+        return self._of_each(lambda values: int(self.ks[_best(values)]))
+
+    @property
+    def best_k_1se(self) -> Any:
+        """The smallest k whose mean is within one standard error of the best mean.
+
+        The standard error is that of the mean over the folds at the best k: their standard
+        deviation (divisor n_folds - 1) over the root of their number.
+        """
+        return self._of_each(lambda values: int(self.ks[_best_within_error(values)]))
+
+    def choose(self, rule: str = "best", scoring: str | None = None) -> int:
+        """The number of features that a rule chooses.
+
+        Parameters
+        ----------
+        rule : {"best", "one-standard-error"}
+        scoring : str, optional
+            By default the first one.
+        """
+        values = self._scores[self.scorings[0] if scoring is None else scoring]
+        return int(self.ks[RULES[rule](values)])
+
+    # --- supports ------------------------------------------------------------------------------
+
+    def _changes(self) -> scipy.sparse.csr_array:
+        if isinstance(self._supports, Supports):
+            self._supports = self._supports.changes()
+        return self._supports
+
+    @property
+    def selection_frequency(self) -> scipy.sparse.csr_array:
+        """The share of folds in which each feature is selected, for each k: (n_ks, n_features)."""
+        if self._supports is None:
+            raise AttributeError("this path was made without supports: its folds are not known.")
+        n = len(self.ks)
+        below = scipy.sparse.csr_array(np.tril(np.ones((n, n), np.int32)))
+        counts = scipy.sparse.csr_array(below @ self._changes())
+        counts.eliminate_zeros()
+        counts.sort_indices()
+        counts.data = counts.data / self.n_folds
+        return counts
+
+    # --- other forms ---------------------------------------------------------------------------
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with one row for each k: mean, std and the score of each fold.
+
+        With several scorings the columns have the name of the scoring as their first level.
+        """
+        import pandas as pd
+
+        frames = {}
+        for name, values in self._scores.items():
+            columns = {"mean": values.mean(axis=1), "std": values.std(axis=1)}
+            columns |= {f"fold {f}": values[:, f] for f in range(values.shape[1])}
+            frames[name] = pd.DataFrame(columns, index=pd.Index(self.ks, name="k"))
+        return frames[self.scorings[0]] if self._single else pd.concat(frames, axis=1)
+
+    def to_json(self, *, supports: bool = False) -> str:
+        """The path as JSON.
+
+        Parameters
+        ----------
+        supports : bool, default=False
+            Whether to write what `selection_frequency` needs: a number for each feature that is
+            selected in some fold, and more.
+        """
+        state: dict[str, Any] = {
+            "format": _FORMAT,
+            "estimator": self.estimator,
+            "n_features": self.n_features,
+            "single": self._single,
+            "ks": self.ks.tolist(),
+            "scores": {name: values.tolist() for name, values in self._scores.items()},
+        }
+        if self.feature_names is not None and supports:
+            state["feature_names"] = [str(name) for name in self.feature_names]
+        if supports and self._supports is not None:
+            parts = {name: getattr(self._changes(), name) for name in ("data", "indices", "indptr")}
+            state["supports"] = {name: part.tolist() for name, part in parts.items()}
+        return json.dumps(state)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The path that `to_json` wrote.
+
+        Parameters
+        ----------
+        text : str
+
+        Raises
+        ------
+        ValueError
+            For text that is no path.
+        """
+        state = json.loads(text)
+        if not isinstance(state, dict) or state.pop("format", None) != _FORMAT:
+            raise ValueError(f"this is no JSON of a SparsityPath: it has no 'format': '{_FORMAT}'.")
+        if "supports" in state:
+            parts = (np.asarray(state["supports"][n]) for n in ("data", "indices", "indptr"))
+            shape = (len(state["ks"]), state["n_features"])
+            state["supports"] = scipy.sparse.csr_array(tuple(parts), shape=shape)
+        return cls(state.pop("ks"), state.pop("scores"), **state)
+
+    def plot(
+        self, ax: Any = None, *, scoring: str | None = None, name: str | None = None, **line: Any
+    ) -> Any:
+        """Draw the scores against the number of features, as `SparsityPathDisplay` does.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            By default new ones. Several paths may be drawn into the same axes.
+        scoring : str, optional
+            By default the first one.
+        name : str, optional
+            The label of the line. By default the name of the model.
+        **line : dict
+            Passed to ``ax.plot``.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        return drawing.draw_path(self, ax, scoring=scoring, name=name, **line).line.axes
+
+    def __str__(self) -> str:
+        return rendering.as_text(self)
+
+    def __repr__(self) -> str:
+        scorings = ", ".join(self.scorings)
+        of = f" of {self.estimator}" if self.estimator else ""
+        return f"<SparsityPath{of}: {len(self.ks)} ks, {self.n_folds} folds, {scorings}>"
+
+    def _repr_html_(self) -> str:
+        return rendering.as_html(self)
+
+
+def _best(values: np.ndarray) -> int:
+    means = values.mean(axis=1)
+    if np.all(np.isnan(means)):
+        raise ValueError("all mean scores are NaN: no number of features is the best one.")
+    return int(np.nanargmax(means))
+
+
+def _best_within_error(values: np.ndarray) -> int:
+    best, n, means = _best(values), values.shape[1], values.mean(axis=1)
+    error = values[best].std(ddof=1) / np.sqrt(n) if n > 1 else 0.0
+    return int(np.flatnonzero(means >= means[best] - error)[0])
+
+
+#: The rules that choose a number of features: functions from (n_ks, n_folds) scores to its index.
+RULES = {"best": _best, "one-standard-error": _best_within_error}

@@ -1,0 +1,254 @@
+"""The scores of a model for every number of features, by cross-validation or on test samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.base import clone
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+
+from ..arrays.namespace import is_sparse
+from ..blocks.samples import check_weights
+from ..estimators._base import CenterClassifier
+from ..estimators._held_out import HeldOut
+from ..estimators._path import PathPredictions, predict_path
+from ..estimators.labels import encode, host_labels
+from ..estimators.validation import check_container
+from .folds import Fold, make_splitter, split, take_of_each, take_rows
+from .numbers_of_features import resolve_ks
+from .result import SparsityPath, Supports
+from .scoring import Scoring
+
+
+def sparsity_path(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    ks: Any = None,
+    cv: Any = None,
+    X_test: Any = None,
+    y_test: Any = None,
+    scoring: Any = "accuracy",
+    sample_weight: Any = None,
+    groups: Any = None,
+    n_splits: int | None = None,
+    test_size: float | int = 0.2,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> SparsityPath:
+    """The scores of a model for every number of features.
+
+    The model is fitted once for each fold, and one pass over the test samples of the fold scores
+    every k (Remark 6 of [1]_): the scores are those of a model fitted with each k. Multinomial
+    naive Bayes is solved for each k from the class sums of the one fit.
+
+    Parameters
+    ----------
+    estimator : estimator
+        One of the models of this package. Its ``k`` does not matter, and it is not changed.
+    X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
+        As in ``fit``. Folds are cut where X lives; only labels and decision values of the test
+        samples come to the host.
+    y : array of shape (n_samples,)
+    ks : iterable of int, float or "all", optional
+        Numbers of features, or fractions of them. By default about 40 geometric steps from 1 to
+        all features.
+    cv : int, splitter or iterable, optional
+        As in `sklearn.model_selection.cross_validate`. By default 5 stratified folds.
+    X_test, y_test : array-likes, optional
+        Test samples; then all of X is for training, and there is one fold.
+    scoring : str, callable, list, tuple or dict, default="accuracy"
+        As in `sklearn.model_selection.cross_validate`. Scorers are called for predictions,
+        decision values and probabilities, not for other attributes of a fitted model.
+    sample_weight : array of shape (n_samples,), optional
+        Passed to ``fit``, and to scorers where scikit-learn's metadata routing is enabled and
+        they request it.
+    groups : array of shape (n_samples,), optional
+        Passed to the splitter.
+    n_splits : int, optional
+        With it the folds are that many random splits: stratified, or of whole groups with
+        ``groups``.
+    test_size : float or int, default=0.2
+        Share or number of test samples (groups) in each random split.
+    random_state : int, RandomState instance or None, default=None
+        Of the random splits.
+    n_jobs : int, optional
+        Folds that are worked on at once, in threads.
+
+    Returns
+    -------
+    SparsityPath
+
+    References
+    ----------
+    .. [1] G. Calafiore and G. Fracastoro, "Sparse l1 and l2 Center Classifiers", IEEE Trans. Neural
+       Networks and Learning Systems 33(3), 2022. Remark 6.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from gpucenters import L2CenterClassifier, sparsity_path
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> path = sparsity_path(L2CenterClassifier(scale="std"), X, y, ks=[1, 3, 10, 30])
+    >>> path.mean.round(3)
+    array([0.903, 0.946, 0.937, 0.931])
+    >>> path.best_k
+    3
+    """
+    if not isinstance(estimator, CenterClassifier):
+        raise TypeError(
+            "sparsity_path takes a model of gpucenters, got "
+            f"{type(estimator).__name__}. In a Pipeline use SparsityPathCV as the last step."
+        )
+    name = "sparsity_path"
+    names = _names(X)
+    X = _by_rows(check_container(X, name))
+    labels = host_labels(y, name, X.shape[0])
+    encode(labels)  # refuses labels that are no classes
+    ks = resolve_ks(ks, X.shape[1])
+    scorers = Scoring(scoring, estimator)
+    data = _Data(estimator, X, labels, ks, scorers)
+    if (X_test is None) != (y_test is None):
+        raise ValueError("X_test and y_test must be given together.")
+    if X_test is not None:
+        if cv is not None or n_splits is not None:
+            raise ValueError("X_test excludes cv and n_splits: its samples are the one test fold.")
+        params = {} if sample_weight is None else {"sample_weight": sample_weight}
+        others = _names(X_test)
+        if names is not None and others is not None and names.tolist() != others.tolist():
+            raise ValueError("X_test has other columns than X, or in another order.")
+        X_test = _by_rows(check_container(X_test, name))
+        y_test = host_labels(y_test, name, X_test.shape[0])
+        results = [data.evaluate(X, labels, X_test, y_test, params, {})]
+    else:
+        splitter = make_splitter(cv, labels, groups, n_splits, test_size, random_state)
+        routed = _route(estimator, splitter, scorers, sample_weight, groups)
+        folds = split(X, labels, splitter, routed.split)
+        data = data.with_statistics(folds, routed)
+        if effective_n_jobs(n_jobs) == 1:  # without joblib, so that warnings name the caller's line
+            results = [data.evaluate_fold(fold, routed) for fold in folds]
+        else:
+            parallel = Parallel(n_jobs=n_jobs, prefer="threads")
+            results = parallel(delayed(data.evaluate_fold)(fold, routed) for fold in folds)
+    scores = {
+        key: np.stack([result.scores[key] for result in results], axis=1)
+        for key in results[0].scores
+    }
+    return SparsityPath(
+        np.asarray(ks),
+        scores,
+        n_features=X.shape[1],
+        estimator=type(estimator).__name__,
+        single=scorers.single and len(scores) == 1,
+        supports=Supports(
+            [result.predictions.entering for result in results],
+            [result.predictions.leaving for result in results],
+            (len(ks), X.shape[1]),
+        ),
+        feature_names=names,
+    )
+
+
+class _Routed(NamedTuple):
+    """What goes to ``fit``, to the splitter and to the scorers."""
+
+    fit: Mapping[str, Any]
+    split: Mapping[str, Any]
+    score: Mapping[str, Any]
+
+
+class _Result(NamedTuple):
+    """The scores of one fold, S numbers for each name, and its predictions."""
+
+    scores: dict[str, np.ndarray]
+    predictions: PathPredictions
+
+
+class _Data(NamedTuple):
+    """What all folds share."""
+
+    estimator: Any
+    X: Any
+    y: np.ndarray
+    ks: list[int]
+    scoring: Scoring
+    held_out: HeldOut | None = None
+
+    def with_statistics(self, folds: list[Fold], routed: _Routed) -> _Data:
+        """With the statistics of all samples, where folds are fitted from them in less time."""
+        read = len(self.y) + sum(len(fold.test) for fold in folds)
+        if read >= sum(len(fold.train) for fold in folds) or not is_sparse(self.X):
+            return self
+        weight = check_weights(routed.fit.get("sample_weight"), len(self.y))
+        model = clone(self.estimator).set_params(k="all")
+        return self._replace(held_out=HeldOut.of(model, self.X, self.y, weight))
+
+    def evaluate_fold(self, fold: Fold, routed: _Routed) -> _Result:
+        """Fit to the training samples of a fold, and score its test samples for every k."""
+        n = len(self.y)
+        fit = take_of_each(routed.fit, fold.train, n)
+        score = take_of_each(routed.score, fold.test, n)
+        X_test, y_test = take_rows(self.X, fold.test), self.y[fold.test]
+        model = None
+        if self.held_out is not None and fold.is_partition(n):
+            model = self.held_out.fit(X_test, fold.test)
+        if model is None:
+            X, y = take_rows(self.X, fold.train), self.y[fold.train]
+            return self.evaluate(X, y, X_test, y_test, fit, score)
+        return self._predict(model, X_test, y_test, score)
+
+    def evaluate(
+        self, X: Any, y: Any, X_test: Any, y_test: Any, fit: Mapping[str, Any], score: Any
+    ) -> _Result:
+        """Fit to X, y, and score the test samples for every k."""
+        model = clone(self.estimator).set_params(k="all").fit(X, y, **fit)
+        return self._predict(model, X_test, y_test, score)
+
+    def _predict(self, model: Any, X_test: Any, y_test: np.ndarray, score: Any) -> _Result:
+        scoring = self.scoring
+        found = predict_path(
+            model,
+            X_test,
+            self.ks,
+            decision=scoring.needs_decision,
+            probability=scoring.needs_probability,
+            in_doubt=lambda found: scoring.in_doubt(found, model.classes_, y_test),
+        )
+        scores = scoring(found, model.classes_, X_test, y_test, score)
+        found.decision = found.probability = None
+        return _Result(scores, found)
+
+
+def _names(X: Any) -> np.ndarray | None:
+    """The column names of a data frame."""
+    names = None if is_sparse(X) else getattr(X, "columns", None)
+    return None if names is None else np.asarray(list(names), dtype=object)
+
+
+def _by_rows(X: Any) -> Any:
+    """X, a matrix in CSR: rows are cut out of it."""
+    return X.tocsr() if is_sparse(X) and X.format != "csr" else X
+
+
+def _route(estimator: Any, splitter: Any, scoring: Scoring, weight: Any, groups: Any) -> _Routed:
+    """Metadata as `sklearn.model_selection.cross_validate` routes them."""
+    import sklearn
+
+    weights = {} if weight is None else {"sample_weight": weight}
+    if not sklearn.get_config().get("enable_metadata_routing", False):
+        return _Routed(weights, {"groups": groups}, {})
+    given = weights | ({} if groups is None else {"groups": groups})
+    router = (
+        MetadataRouter(owner="sparsity_path")
+        .add(splitter=splitter, method_mapping=MethodMapping().add(caller="fit", callee="split"))
+        .add(estimator=estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+        .add(
+            scorer=scoring.scorer, method_mapping=MethodMapping().add(caller="fit", callee="score")
+        )
+    )
+    routed = process_routing(router, "fit", **given)
+    return _Routed(routed.estimator.fit, routed.splitter.split, routed.scorer.score)

@@ -1,0 +1,271 @@
+"""The scores of samples for every number of features at once: Remark 6 of the paper.
+
+Scores of separable models are sums over the features of the support, and supports of different
+sizes are nested. So sums over the features between one k and the next, added up, are the scores for
+each k: X is read once. Rounding is bounded on the way: where it could change a prediction, the
+caller is told, or classes are compared as in `close_scores`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import NamedTuple, Protocol
+
+from ..arrays.context import Context
+from ..arrays.functions import array_namespace, backend_of, to_host
+from ..arrays.typing import Array
+from ..blocks.block import Block
+from ..blocks.segment_terms import segment_totals
+from .centers import Centers, SparseCenters
+from .close_scores import UNIT_ROUNDOFF, PairForm, compare_close_scores
+from .linear_form import LinearForm, of_priors
+from .path_terms import PathTerms
+from .selection import Selection, nested_supports
+
+
+class PathScores(NamedTuple):
+    """Scores of n samples for each of S numbers of features.
+
+    Attributes
+    ----------
+    scores : array of shape (q, S, n)
+        One score a class; for two classes (q = 1) that of class 1 less that of class 0.
+    relative : array of shape (q, S, n)
+        Scores of which the largest of a sample may have been subtracted: see `close_scores`.
+    bound : array of shape (S,)
+        On the rounding of the scores.
+    doubtful : array of bool of shape (S,)
+        Where rounding may have changed a prediction, so that samples must be scored for this k.
+    """
+
+    scores: Array
+    relative: Array
+    bound: Array
+    doubtful: Array
+
+
+class Path(Protocol):
+    """A solved model, ready to score samples for several k."""
+
+    @property
+    def ks(self) -> list[int]:
+        """The numbers of features, ascending."""
+
+    def support(self, number: int) -> Array:
+        """The features of one k, ascending."""
+
+    def scores(self, block: Block, ctx: Context) -> PathScores:
+        """The scores of the rows of a block."""
+
+    def changes(self) -> Iterator[tuple[int, Array, int]]:
+        """(number of the k, features, 1 or -1): what enters and leaves the support at each k."""
+
+
+def score_path(
+    centers: Centers, ks: list[int], log_prior: list[float], block: Block, ctx: Context
+) -> Path:
+    """Prepare a solved model to score samples for several numbers of features.
+
+    Parameters
+    ----------
+    centers : Centers
+    ks : list of S ints, ascending, from 1 to m
+    log_prior : list of K floats
+        Zeros where the model has no priors.
+    block : Block
+        The samples, which may tell that no sum is rounded.
+    ctx : Context
+
+    Returns
+    -------
+    Path
+    """
+    if isinstance(centers, SparseCenters):
+        return _separable(centers, ks, log_prior, block, ctx)
+    return _Forms.of(centers, ks, log_prior, ctx)
+
+
+# --- separable models --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Separable:
+    """The path of a model whose supports are the first k features of a ranking."""
+
+    centers: SparseCenters
+    ks: list[int]
+    log_prior: list[float]
+    ranking: Array
+    terms: PathTerms
+    base: Array  # (q + 1, S)
+    distinct: Array | None  # (K, S)
+    pair_forms: Callable[[int], Callable[[int, int], PairForm]]
+
+    def changes(self) -> Iterator[tuple[int, Array, int]]:
+        for s, (a, b) in enumerate(pairwise([0, *self.ks])):
+            yield s, self.ranking[a:b], 1
+
+    def support(self, number: int) -> Array:
+        return array_namespace(self.ranking).sort(self.ranking[: self.ks[number]])
+
+    def scores(self, block: Block, ctx: Context) -> PathScores:
+        xp, terms = array_namespace(self.base), self.terms
+        read, more = (block, None) if terms.read is None else terms.read(block, ctx)
+        found = read.segment_sums(terms.columns, [0, *self.ks], terms.terms, ctx)
+        found = xp.cumulative_sum(found, axis=1) + self.base[:, :, None]
+        scores, bound = found[:-1, :, :], found[-1, :, :]
+        if more is not None:
+            bound = bound + more
+        close = _doubtful(scores, bound, self.distinct)
+        doubtful, most = xp.any(close, axis=1), xp.max(bound, axis=1)
+        if not terms.compared:
+            return PathScores(scores, scores, most, doubtful)
+        relative = xp.asarray(scores, copy=True)
+        for s in to_host(xp.nonzero(doubtful)[0]).tolist():
+            self._compare(scores, bound[s, :], s, block, ctx, relative=False)
+            self._compare(relative, bound[s, :], s, block, ctx, relative=True)
+        return PathScores(scores, relative, most, ~xp.isfinite(most))
+
+    def _compare(
+        self, scores: Array, bound: Array, s: int, block: Block, ctx: Context, *, relative: bool
+    ) -> None:
+        xp, terms = array_namespace(scores), self.terms
+        columns = terms.compared_columns
+        if columns is None:
+            columns = self.support(s)
+        at_k = xp.asarray(xp.permute_dims(scores[:, s, :], (1, 0)), copy=True)
+        found = compare_close_scores(
+            at_k,
+            bound,
+            self.pair_forms(s),
+            self.log_prior,
+            block,
+            columns,
+            ctx,
+            relative=relative,
+        )
+        scores[:, s, :] = xp.permute_dims(found, (1, 0))
+
+
+def _separable(
+    centers: SparseCenters, ks: list[int], log_prior: list[float], block: Block, ctx: Context
+) -> _Separable:
+    xp, cuts = centers.backend.xp, [0, *ks]
+    ranking = nested_supports(centers.gain, ks, ctx)
+    terms = centers.path_terms(ranking, log_prior, block, ctx)
+    bound = centers.backend.zeros(1) + terms.offset_bound
+    base = xp.concat([terms.offset, bound])[:, None]
+    if terms.base is None:
+        base = base + centers.backend.zeros((1, len(ks)))
+    else:
+        base = base + xp.cumulative_sum(segment_totals(terms.base, cuts), axis=1)
+    distinct = None
+    if terms.parameters:
+        distinct = _distinct(terms.parameters, log_prior, cuts)
+
+    @cache
+    def pair_forms(s: int) -> Callable[[int, int], PairForm]:
+        return cache(centers.pair_forms(xp.sort(ranking[: ks[s]])))
+
+    return _Separable(centers, ks, log_prior, ranking, terms, base, distinct, pair_forms)
+
+
+def _doubtful(scores: Array, bound: Array, distinct: Array | None) -> Array:
+    """Where rounding may change the best class: (S, n), from (q, S, n) and the bounds (S, n).
+
+    A score that is not finite is doubtful too. Where the bound is zero nothing was rounded.
+    """
+    xp = array_namespace(scores)
+    if scores.shape[0] == 1:
+        close = xp.abs(scores[0, :, :]) <= 2 * bound
+    else:
+        if distinct is not None:
+            least = xp.full_like(scores[:1, :1, :1], -float("inf"))
+            scores = xp.where(distinct[:, :, None], scores, least)
+        reached = scores >= xp.max(scores, axis=0) - 2 * bound
+        close = xp.sum(xp.astype(reached, xp.int64), axis=0) > 1
+    return (close & (bound > 0)) | ~xp.isfinite(bound)
+
+
+def _distinct(parameters: list[Array], log_prior: list[float], cuts: list[int]) -> Array:
+    """Which classes differ from all lower ones with the features up to each cut: (K, S)."""
+    xp, k = array_namespace(parameters[0]), len(log_prior)
+    pairs = [(c, r) for c in range(k) for r in range(c) if log_prior[c] == log_prior[r]]
+    found = []
+    for a, b in pairwise(cuts):
+        if pairs:
+            c, r = (_index(which, parameters[0]) for which in zip(*pairs, strict=True))
+            differ = [
+                xp.any(xp.take(p[:, a:b], c, axis=0) != xp.take(p[:, a:b], r, axis=0), axis=1)
+                for p in parameters
+            ]
+            differs = to_host(xp.any(xp.stack(differ), axis=0)).tolist()
+            pairs = [pair for pair, d in zip(pairs, differs, strict=True) if not d]
+        repeated = {c for c, _ in pairs}
+        found.append([0 if c in repeated else 1 for c in range(k)])
+    return xp.permute_dims(_index(found, parameters[0]), (1, 0)) > 0
+
+
+def _index(values: object, like: Array) -> Array:
+    return backend_of(like).asarray(values, dtype=array_namespace(like).int64)
+
+
+# --- models whose supports are not nested -----------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Forms:
+    """The path of a model that is solved for each k: the linear forms of all k in one product."""
+
+    ks: list[int]
+    selections: list[Selection]
+    forms: list[LinearForm]
+    log_prior: list[float]
+
+    @classmethod
+    def of(cls, centers: Centers, ks: list[int], log_prior: list[float], ctx: Context) -> _Forms:
+        selections: list[Selection] = []
+        for k in ks:
+            start = selections[-1] if selections else None
+            selections.append(centers.select(k, ctx, warm_start=start))
+        forms = [centers.linear_form(chosen.support, log_prior) for chosen in selections]
+        return cls(ks, selections, forms, log_prior)
+
+    def changes(self) -> Iterator[tuple[int, Array, int]]:
+        before = self.selections[0].support[:0]
+        for s, chosen in enumerate(self.selections):
+            yield s, chosen.support, 1
+            yield s, before, -1
+            before = chosen.support
+
+    def support(self, number: int) -> Array:
+        return self.selections[number].support
+
+    def scores(self, block: Block, ctx: Context) -> PathScores:
+        xp, q = block.backend.xp, self.forms[0].coef.shape[1]
+        # The scores of each k, and their bound.
+        parts, offsets = [], []
+        for chosen, form in zip(self.selections, self.forms, strict=True):
+            unit = 4 * UNIT_ROUNDOFF * (form.coef.shape[0] + 16)
+            size = unit * xp.max(xp.abs(form.coef), axis=1, keepdims=True)
+            parts.append((chosen.support, form.shift, xp.concat([form.coef, size], axis=1)))
+            bound = block.backend.zeros(1) + 4 * of_priors(self.log_prior)
+            offsets.append(xp.concat([form.offset, bound]))
+        found = xp.stack(block.products(parts, ctx)) + xp.stack(offsets)[:, None, :]
+        found = xp.permute_dims(found, (2, 0, 1))
+        scores, bound, distinct = found[:-1, :, :], found[-1, :, :], None
+        if q > 1:
+            of_each = [
+                _distinct([xp.permute_dims(f.coef, (1, 0))], self.log_prior, [0, f.coef.shape[0]])
+                for f in self.forms
+            ]
+            distinct = xp.concat(of_each, axis=1)
+        return PathScores(
+            scores,
+            scores,
+            xp.max(bound, axis=1),
+            xp.any(_doubtful(scores, bound, distinct), axis=1),
+        )

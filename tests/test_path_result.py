@@ -1,0 +1,179 @@
+"""What a sparsity path says: choices of k, tables, text, JSON and pictures."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+
+from gpucenters import (
+    L1CenterClassifier,
+    L2CenterClassifier,
+    MahalanobisCenterClassifier,
+    SparsityPath,
+    SparsityPathDisplay,
+    plot_centers,
+    sparsity_path,
+)
+
+# Means 0.6, 0.8, 0.9, 0.9, 0.7; at the best k the standard error is 0.1 / sqrt(2) * sqrt(2) = 0.1.
+SCORES = [[0.5, 0.7], [0.8, 0.8], [0.8, 1.0], [0.9, 0.9], [0.7, 0.7]]
+KS = [1, 10, 100, 1000, 10000]
+
+
+def _path(**options: Any) -> SparsityPath:
+    return SparsityPath(KS, {"accuracy": SCORES}, estimator="Model", **options)
+
+
+def test_means_deviations_and_choices() -> None:
+    path = _path()
+    np.testing.assert_allclose(path.mean, [0.6, 0.8, 0.9, 0.9, 0.7])
+    np.testing.assert_allclose(path.std, [0.1, 0, 0.1, 0, 0], atol=1e-15)
+    assert path.best_k == 100  # the smaller one of two that tie
+    assert path.best_k_1se == 10  # 0.8 >= 0.9 - 0.1
+    assert (path.choose(), path.choose("one-standard-error")) == (100, 10)
+    assert path.n_folds == 2 and path.scorings == ["accuracy"] and path.n_features == 10000
+    one = SparsityPath([1, 2], {"accuracy": [[0.5], [0.6]]})
+    assert (one.best_k, one.best_k_1se) == (2, 2)
+
+
+def test_several_scorings_are_dicts() -> None:
+    other = -np.asarray(SCORES)
+    path = SparsityPath(KS, {"accuracy": SCORES, "loss": other})
+    assert path.best_k == {"accuracy": 100, "loss": 1}
+    assert path.choose(scoring="loss") == 1 and path.choose() == 100
+    np.testing.assert_allclose(path.mean["loss"], -path.mean["accuracy"])
+    assert set(path.scores) == set(path.std) == set(path.best_k_1se) == {"accuracy", "loss"}
+    frame = path.to_frame()
+    assert frame["loss"]["mean"].tolist() == path.mean["loss"].tolist()
+    assert "loss" in str(path) and "accuracy" in str(path)
+
+
+def test_scores_without_a_best_one_are_refused() -> None:
+    with pytest.raises(ValueError, match="all mean scores are NaN"):
+        _ = SparsityPath([1], {"accuracy": [[np.nan]]}).best_k
+    with pytest.raises(ValueError, match="shape"):
+        SparsityPath([1, 2], {"accuracy": [[1.0]]})
+
+
+def test_frame() -> None:
+    frame = _path().to_frame()
+    assert frame.index.tolist() == KS and frame.index.name == "k"
+    assert frame.columns.tolist() == ["mean", "std", "fold 0", "fold 1"]
+    assert frame.loc[100, "fold 1"] == 1.0
+
+
+def test_text_shows_every_choice_and_stays_short() -> None:
+    lines = str(_path()).splitlines()
+    assert lines[0] == "SparsityPath of Model, 2 folds: accuracy"
+    (best,) = (line for line in lines if "best" in line)
+    (within,) = (line for line in lines if "1-SE" in line)
+    assert best.split()[:3] == ["100", "0.900", "0.100"] and within.split()[0] == "10"
+    many = np.linspace(0, 1, 500)[:, None] * [1.0, 1.0]
+    many[123] = 2.0
+    long = str(SparsityPath(np.arange(1, 501), {"accuracy": many})).splitlines()
+    assert len(long) < 30 and any("best" in line and line.split()[0] == "124" for line in long)
+    equal = str(SparsityPath([1, 2], {"accuracy": [[0.5], [0.5]]}))
+    assert "nan" not in equal
+
+
+def test_html_shows_the_numbers_and_escapes_names() -> None:
+    page = SparsityPath(KS, {"<b>": SCORES}, estimator="Model")._repr_html_()
+    assert "0.900" in page and "best" in page and "&lt;b&gt;" in page and "<b>" not in page
+    assert page.count("<tr") == 6
+
+
+def test_json_and_back(on_host: Any) -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    path = sparsity_path(L2CenterClassifier(), X, y, ks=[1, 5], cv=3, scoring=["accuracy", "f1"])
+    for supports in (False, True):
+        text = path.to_json(supports=supports)
+        back = SparsityPath.from_json(text)
+        assert str(back) == str(path) and repr(back) == repr(path)
+        for name in path.scorings:
+            np.testing.assert_array_equal(back.scores[name], path.scores[name])
+        if supports:
+            expected = path.selection_frequency.toarray()
+            np.testing.assert_array_equal(back.selection_frequency.toarray(), expected)
+        else:
+            with pytest.raises(AttributeError, match="without supports"):
+                _ = back.selection_frequency
+    assert json.loads(_path().to_json())["ks"] == KS
+    single = SparsityPath.from_json(_path().to_json())
+    assert single.best_k == 100
+    with pytest.raises(ValueError, match="no JSON of a SparsityPath"):
+        SparsityPath.from_json("{}")
+
+
+# --- pictures ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pyplot() -> Any:
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    yield pyplot
+    pyplot.close("all")
+
+
+def test_picture_of_paths(pyplot: Any) -> None:
+    ax = _path().plot()
+    assert ax.get_xscale() == "log" and ax.get_ylabel() == "accuracy"
+    line, best, within = ax.lines
+    np.testing.assert_array_equal(line.get_xdata(), KS)
+    np.testing.assert_allclose(line.get_ydata(), [0.6, 0.8, 0.9, 0.9, 0.7])
+    assert (best.get_xdata()[0], within.get_xdata()[0]) == (100, 10)
+    low, high = ax.collections[0].get_paths()[0].get_extents().get_points()[:, 1]
+    assert (low, high) == (pytest.approx(0.5), pytest.approx(1.0))
+    again = SparsityPath(KS, {"accuracy": SCORES}).plot(ax, name="second", linestyle="--")
+    assert again is ax and len(ax.lines) == 6
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert labels == ["Model", "second", "best k", "one-standard-error rule"]
+
+
+def test_displays(pyplot: Any) -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    _, ax = pyplot.subplots()
+    shown = SparsityPathDisplay.from_estimator(
+        L2CenterClassifier(), X, y, ks=[1, 9], cv=2, scoring="roc_auc", ax=ax, name="l2"
+    )
+    assert shown.ax_ is ax and shown.figure_ is ax.figure and shown.line_.get_label() == "l2"
+    assert ax.get_ylabel() == "roc auc"
+    single = SparsityPath([1, 2], {"accuracy": [[0.5], [0.6]]})
+    other = SparsityPathDisplay.from_path(single)
+    assert other.band_ is None and other.ax_ is not ax
+
+
+def test_picture_of_centers(pyplot: Any) -> None:
+    frame, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    model = L1CenterClassifier(k=6, scale="std").fit(frame, y)
+    ax = plot_centers(model, n=4)
+    names = [text.get_text() for text in ax.get_yticklabels()]
+    assert names == [frame.columns[i] for i in model.ranking_[:4]]
+    offsets = [points.get_offsets() for points in ax.collections[1:]]
+    for c, points in enumerate(offsets):
+        medians = frame[y == model.classes_[c]].median()
+        np.testing.assert_allclose(points[:, 0], medians.iloc[model.ranking_[:4]])
+    top, bottom = ax.get_ylim()
+    assert top > bottom  # the best one on top
+    plain = L2CenterClassifier(k=3).fit(frame.to_numpy(), y)
+    given = plot_centers(plain, feature_names=list(frame.columns))
+    found = [text.get_text() for text in given.get_yticklabels()]
+    assert found == [frame.columns[i] for i in plain.ranking_]
+    full = MahalanobisCenterClassifier(k=2).fit(frame, y)
+    assert len(plot_centers(full).get_yticks()) == 2
+
+
+def test_wrong_pictures_are_refused(pyplot: Any) -> None:
+    model = L2CenterClassifier().fit([[0.0, 1], [1, 0]], [0, 1])
+    with pytest.raises(ValueError, match="2 features"):
+        plot_centers(model, feature_names=["one"])
+    with pytest.raises(ValueError, match="at least 1"):
+        plot_centers(model, n=0)
+    with pytest.raises(TypeError, match="takes a model of gpucenters"):
+        plot_centers(SparsityPath)

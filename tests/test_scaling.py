@@ -17,7 +17,7 @@ from small_data import KINDS, PLAIN, Y, each_kind
 from strategies import floats, storing
 
 from gpucenters import L1CenterClassifier, L2CenterClassifier, MahalanobisCenterClassifier
-from gpucenters.solvers import l2_centers
+from gpucenters.solvers import l1_centers, l2_centers
 
 
 @pytest.mark.parametrize("scale", ["minmax", "STD", 3, True, ""], ids=repr)
@@ -249,3 +249,18 @@ def test_boosting_whose_weights_sum_to_one_works(model: Any) -> None:
     assert boosted.score(X, y) > 0.95
     if isinstance(model, MahalanobisCenterClassifier):
         assert first.shrinkage_ == pytest.approx(alone.shrinkage_, rel=1e-9)
+
+
+@pytest.mark.parametrize("scale", ["std", "pooled"])
+@pytest.mark.parametrize("solve", [l1_centers, l2_centers], ids=["l1", "l2"])
+def test_features_that_are_constant_up_to_rounding_have_no_gain(
+    solve: Any, scale: str, backend: Any
+) -> None:
+    rng = np.random.default_rng(0)
+    y, weights = np.arange(30) % 3, rng.random(30) + 0.1
+    huge = 1.0000000001e69 * (1 + rng.integers(0, 2, 30) * 2.0**-52)
+    X = np.stack([huge, rng.normal(size=30), np.full(30, 0.1), np.zeros(30)], axis=1)
+    for container in backend.containers(X):
+        gain = backend.host(solve(container, y, scale=scale, sample_weight=weights).gain)
+        assert gain[1] > 0
+        assert gain[[0, 2, 3]].tolist() == [0, 0, 0]

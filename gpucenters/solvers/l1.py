@@ -112,9 +112,10 @@ def solve_l1(block: Block, samples: Samples, ctx: Context, scale: str | None = N
     sigma = None
     if scale is not None:
         moments = class_moments(block, samples, ctx, per_feature=True)
-        sigma, separates = feature_scale(moments, scale, ctx)
+        scales = feature_scale(moments, scale, ctx)
+        sigma = scales.sigma
         if scale == "pooled":
-            warn_of_separating(separates)
+            warn_of_separating(scales.separates)
     samples = samples.with_equal_weights_as_one()
     k, m = samples.n_classes, block.shape[1]
     # Right for each column whose medians all are zero; the others are sorted and overwritten.
@@ -131,7 +132,7 @@ def solve_l1(block: Block, samples: Samples, ctx: Context, scale: str | None = N
         block.check_finite(False, ctx)
         raise_overflow(int(xp.nonzero(~xp.isfinite(loss))[0][0]))
     if sigma is not None:
-        gain = scaled_l1_gain(gain, loss, Scale(sigma, separates), moments)
+        gain = scaled_l1_gain(gain, loss, scales, moments)
         loss = loss / sigma
     total_loss = to_float(xp.sum(loss))
     if not bool(xp.all(xp.isfinite(gain))) or not math.isfinite(total_loss):
@@ -142,7 +143,7 @@ def solve_l1(block: Block, samples: Samples, ctx: Context, scale: str | None = N
 
 def scaled_l1_gain(gain: Array, loss: Array, scale: Scale, classes: Statistics | Samples) -> Array:
     """The gain with each feature divided by its scale; ``loss`` is that of its class medians."""
-    gain = gain / scale.sigma
+    gain = scale.nothing_of_constant(gain / scale.sigma)
     if len(classes.class_weight) > 2:
         return gain
     # Features that are constant in each of two classes have one gain, to the bit.

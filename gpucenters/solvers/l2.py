@@ -103,18 +103,19 @@ def solve_l2(moments: ClassMoments, ctx: Context, scale: str | None = None) -> L
         squares = moments.within_sum_of_squares(ctx)
     else:
         divisor = scale_divisor(moments, scale)
-        sigma, separates = backend.zeros(m), backend.zeros(m, xp.bool)
+        scales = Scale.zeros(m, backend)
+        sigma = scales.sigma
 
         def fill_scaled(part: slice) -> Array:
             centred = moments.centred_at(part)
             found = scale_of_sums(total[:, part], centred, moments, scale, divisor)
-            sigma[part], separates[part] = found
+            scales.put(part, found)
             gain[part] = scaled_l2_gain(total[:, part], found, moments)
             return xp.sum(centred / (found.sigma * found.sigma), axis=1)
 
         squares = to_floats(ctx.sum_columns(fill_scaled, m, len(weight)))
         if scale == "pooled":
-            warn_of_separating(separates)
+            warn_of_separating(scales.separates)
     loss = sum(s / w for s, w in zip(squares, weight, strict=True))
     _check(gain, loss, total)
     return L2Centers(backend, tuple(weight), gain, loss, sigma, total)
@@ -124,6 +125,7 @@ def scaled_l2_gain(total: Array, scale: Scale, classes: Statistics | Samples) ->
     """`l2_gain` with each feature divided by its scale."""
     weight, xp = classes.class_weight, classes.backend.xp
     gain = l2_gain(total, weight, classes.backend) / (scale.sigma * scale.sigma)
+    gain = scale.nothing_of_constant(gain)
     if len(weight) > 2:
         return gain
     # Features that separate two classes have one gain, to the bit.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from ..arrays.backend import Backend
 from ..arrays.context import Context
@@ -31,10 +31,29 @@ class Scale(NamedTuple):
     separates : array of shape (b,), bool
         Where a pooled variance is zero up to rounding, but the feature is not constant: it is
         constant within each class, and separates the classes.
+    constant : array of shape (b,), bool
+        Where a feature is constant over all samples up to rounding.
     """
 
     sigma: Array
     separates: Array
+    constant: Array
+
+    @classmethod
+    def zeros(cls, m: int, backend: Backend) -> Self:
+        """Of m features, to be filled."""
+        masks = (backend.zeros(m, backend.xp.bool) for _ in range(2))
+        return cls(backend.zeros(m), *masks)
+
+    def put(self, part: slice, other: Scale) -> None:
+        """Set the scale of some features."""
+        for own, new in zip(self, other, strict=True):
+            own[part] = new
+
+    def nothing_of_constant(self, gain: Array) -> Array:
+        """The gain with 0 for constant features, whose own is rounding."""
+        xp = array_namespace(gain)
+        return xp.where(self.constant, xp.zeros_like(gain), gain)
 
 
 def check_scale(scale: str | None) -> None:
@@ -71,12 +90,11 @@ def feature_scale(moments: ClassMoments, scale: str, ctx: Context) -> Scale:
     divisor = scale_divisor(moments, scale)
     m, k = moments.shape[1], moments.shape[0]
     backend = moments.backend
-    found = Scale(backend.zeros(m), backend.zeros(m, backend.xp.bool))
+    found = Scale.zeros(m, backend)
 
     def fill(part: slice) -> None:
         total, centred = moments.total[:, part], moments.centred_at(part)
-        here = scale_of_sums(total, centred, moments, scale, divisor)
-        found.sigma[part], found.separates[part] = here
+        found.put(part, scale_of_sums(total, centred, moments, scale, divisor))
 
     ctx.map_columns(fill, m, k)
     return found
@@ -150,7 +168,7 @@ def scale_of_sums(
         variance = xp.maximum(pooled, least)
     # A product of tiny numbers may underflow to zero.
     one = constant | (variance <= 0)
-    return Scale(xp.sqrt(xp.where(one, xp.ones_like(variance), variance)), separates)
+    return Scale(xp.sqrt(xp.where(one, xp.ones_like(variance), variance)), separates, constant)
 
 
 def separation(classes: Statistics | Samples) -> float:

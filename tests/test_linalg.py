@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -178,3 +180,36 @@ def test_blas_is_limited_where_another_thread_has_set_a_limit() -> None:
         other.start()
         other.join()
     assert seen == [{1}, {2}]
+
+
+def test_an_interrupt_at_the_end_of_a_context_does_not_keep_the_limit() -> None:
+    from threadpoolctl import threadpool_limits
+
+    from gpucenters.arrays import linalg
+    from gpucenters.arrays.backend import HOST
+
+    def interrupt(frame: Any, event: str, _: Any) -> Any:
+        if frame.f_code.co_name == "one_blas_thread" and event == "line":
+            lines.append(frame.f_lineno)
+            if len(lines) == wanted:
+                raise KeyboardInterrupt
+        return interrupt
+
+    with threadpool_limits(2, user_api="blas"):
+        for wanted in range(1, 40):
+            lines: list[int] = []
+            before = sys.gettrace()
+            sys.settrace(interrupt)
+            try:
+                with linalg.one_blas_thread(HOST):
+                    pass
+            except KeyboardInterrupt:
+                pass
+            finally:
+                sys.settrace(before)
+            with linalg.one_blas_thread(HOST):
+                assert _blas_threads() == {1}
+            assert _blas_threads() == {2}
+            if len(lines) < wanted:
+                break
+        assert wanted > 5

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -23,8 +24,15 @@ from .typing import Array
 
 _TILE = 256  # columns of one tile: enough for BLAS to reach its peak
 
+
+class _Holder:
+    """One that needs the limit."""
+
+
 _lock = threading.RLock()
-_holders: set[object] = set()  # one for each `one_blas_thread` that is active
+# One for each `one_blas_thread` that is active. Of one that an interrupt ended at its very end the
+# frame is gone, and so is the holder.
+_holders: weakref.WeakSet[_Holder] = weakref.WeakSet()
 _limit: Any = None
 
 
@@ -55,7 +63,7 @@ def one_blas_thread(backend: Backend) -> Iterator[None]:
     if not is_numpy(backend.xp):
         yield
         return
-    holder = object()
+    holder = _Holder()
     try:
         with _lock:
             if not _holders:

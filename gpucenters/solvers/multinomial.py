@@ -251,9 +251,14 @@ def solve_multinomial(
 
 def check_tol(tol: Any) -> float:
     """The tolerance as a float: not negative; a ValueError for anything else."""
-    if isinstance(tol, bool) or not isinstance(tol, numbers.Real) or not 0 <= float(tol) < math.inf:
+    try:
+        number = isinstance(tol, numbers.Real) and not isinstance(tol, bool)
+        value = float(tol) if number else math.nan
+    except OverflowError:
+        value = math.nan
+    if not 0 <= value < math.inf:
         raise ValueError(f"tol={tol!r} is not valid: use a number that is not negative.")
-    return float(tol)
+    return value
 
 
 def multinomial_nb(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import warnings
 
 from gpucenters import DeviceUnavailableError, UninformativeFeaturesWarning
@@ -39,7 +40,8 @@ def main() -> None:
     shuffle.add_argument("--permutations", type=int, default=1000)
     shuffle.add_argument("--models", nargs="+", choices=list(permutations.MODELS), default=["l2"])
     ks = commands.add_parser("path", help="scores of 40 numbers of features, beside a grid search")
-    ks.add_argument("--data", default="../shared/data", help="folder of mpqa.tsv.gz and singh.npz")
+    folder = os.environ.get("GPUCENTERS_DATA", "../shared/data")
+    ks.add_argument("--data", default=folder, help="folder of mpqa.tsv.gz and singh.npz")
     ks.add_argument("--repeat", type=int, default=3, help="rounds, alternating")
     ks.add_argument("--png", help="draw a picture into this file (needs matplotlib)")
     ks.add_argument("--json", help="write the figures to this file")

@@ -24,7 +24,7 @@ from .close_scores import UNIT_ROUNDOFF
 from .entry import solve_from_data
 from .medians import class_intervals, midpoint, tied_interval
 from .path_terms import PathTerms
-from .scaling import Scale, check_scale, feature_scale, separation, warn_of_separating
+from .scaling import Scale, check_scale, feature_scale, separation, warn_of_separating, zero_up_to
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def solve_l1(block: Block, samples: Samples, ctx: Context, scale: str | None = N
 
 def scaled_l1_gain(gain: Array, loss: Array, scale: Scale, classes: Statistics | Samples) -> Array:
     """The gain with each feature divided by its scale; ``loss`` is that of its class medians."""
-    gain = scale.nothing_of_constant(gain / scale.sigma)
+    gain = zero_up_to(scale.rounding, gain / scale.sigma)
     if len(classes.class_weight) > 2:
         return gain
     # Features that are constant in each of two classes have one gain, to the bit.

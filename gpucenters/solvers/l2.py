@@ -20,7 +20,7 @@ from .centers import LinearCenters
 from .close_scores import PairForm, pair_form, scaled_metric
 from .entry import solve_from_data
 from .linear_form import FeatureForm, squared_distance_form
-from .scaling import Scale, scale_divisor, scale_of_sums, separation, warn_of_separating
+from .scaling import Scale, scale_divisor, scale_of_sums, separation, warn_of_separating, zero_up_to
 
 _UNDERFLOW = 1e-140  # sums below it have squares near, or below, the smallest numbers
 
@@ -125,7 +125,7 @@ def scaled_l2_gain(total: Array, scale: Scale, classes: Statistics | Samples) ->
     """`l2_gain` with each feature divided by its scale."""
     weight, xp = classes.class_weight, classes.backend.xp
     gain = l2_gain(total, weight, classes.backend) / (scale.sigma * scale.sigma)
-    gain = scale.nothing_of_constant(gain)
+    gain = zero_up_to(scale.rounding * scale.rounding, gain)
     if len(weight) > 2:
         return gain
     # Features that separate two classes have one gain, to the bit.

@@ -31,29 +31,30 @@ class Scale(NamedTuple):
     separates : array of shape (b,), bool
         Where a pooled variance is zero up to rounding, but the feature is not constant: it is
         constant within each class, and separates the classes.
-    constant : array of shape (b,), bool
-        Where a feature is constant over all samples up to rounding.
+    rounding : array of shape (b,), float64
+        A bound on the differences of class means of a feature that is constant over all samples up
+        to rounding; 0 for other features.
     """
 
     sigma: Array
     separates: Array
-    constant: Array
+    rounding: Array
 
     @classmethod
     def zeros(cls, m: int, backend: Backend) -> Self:
         """Of m features, to be filled."""
-        masks = (backend.zeros(m, backend.xp.bool) for _ in range(2))
-        return cls(backend.zeros(m), *masks)
+        return cls(backend.zeros(m), backend.zeros(m, backend.xp.bool), backend.zeros(m))
 
     def put(self, part: slice, other: Scale) -> None:
         """Set the scale of some features."""
         for own, new in zip(self, other, strict=True):
             own[part] = new
 
-    def nothing_of_constant(self, gain: Array) -> Array:
-        """The gain with 0 for constant features, whose own is rounding."""
-        xp = array_namespace(gain)
-        return xp.where(self.constant, xp.zeros_like(gain), gain)
+
+def zero_up_to(bound: Array, gain: Array) -> Array:
+    """The gain, with 0 where it is at most its bound on rounding."""
+    xp = array_namespace(gain)
+    return xp.where(gain <= bound, xp.zeros_like(gain), gain)
 
 
 def check_scale(scale: str | None) -> None:
@@ -168,7 +169,9 @@ def scale_of_sums(
         variance = xp.maximum(pooled, least)
     # A product of tiny numbers may underflow to zero.
     one = constant | (variance <= 0)
-    return Scale(xp.sqrt(xp.where(one, xp.ones_like(variance), variance)), separates, constant)
+    sigma = xp.sqrt(xp.where(one, xp.ones_like(variance), variance))
+    rounding = 2 * len(weight) * n * _EPS * xp.abs(mean)
+    return Scale(sigma, separates, xp.where(constant, rounding, xp.zeros_like(mean)))
 
 
 def separation(classes: Statistics | Samples) -> float:

@@ -211,7 +211,9 @@ def _outcome(model: Any, call: str, A: Any, good: Any, y: np.ndarray) -> Any:
     if call == "partial_fit":
         return np.asarray(model.partial_fit(A, y).decision_function(good))
     found = getattr(model, call)(A)
-    return found.toarray() if sp.issparse(found) else np.asarray(found)
+    if sp.issparse(found):  # SciPy's own conversion does not know float16
+        return (found.astype(np.float32) if found.dtype == np.float16 else found).toarray()
+    return np.asarray(found)
 
 
 def attack(rng: np.random.Generator, report: Report) -> None:

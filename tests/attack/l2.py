@@ -27,7 +27,7 @@ def attack(rng: np.random.Generator, report: Report) -> None:
     try:
         problem.fitted(model)
         model.objective_  # noqa: B018
-    except ValueError as error:
+    except (ValueError, AttributeError) as error:
         weight = len(problem.y) if problem.weights is None else sum(fractions(problem.weights))
         if "pooled" in str(error) and weight - problem.K <= Fraction(1, 10**9):
             report.count("pooled without degrees of freedom")

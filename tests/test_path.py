@@ -13,8 +13,9 @@ import scipy.sparse
 import sklearn
 from conftest import BACKENDS, cupy
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import Ridge
 from sklearn.metrics import make_scorer, matthews_corrcoef
 from sklearn.model_selection import (
     GroupKFold,
@@ -31,6 +32,7 @@ from gpucenters import (
     MahalanobisCenterClassifier,
     SparseBernoulliNB,
     SparseMultinomialNB,
+    SparsityPathCV,
     sparsity_path,
 )
 from gpucenters.estimators._path import predict_path
@@ -457,3 +459,23 @@ def test_selection_frequencies_count_the_supports_of_the_folds(model: Any, backe
                 expected[s, one.support_] += 0.25
         np.testing.assert_array_equal(found.toarray(), expected)
         assert found.nnz == np.count_nonzero(expected)
+
+
+def test_arguments_that_are_wrong_are_named() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = L2CenterClassifier()
+    for n_splits in (0, -1, 2.5, True):
+        with pytest.raises(ValueError, match=f"n_splits={n_splits} is not valid"):
+            sparsity_path(model, X, y, n_splits=n_splits)
+    with pytest.raises(ValueError, match="150"):
+        sparsity_path(model, X, y, sample_weight=np.ones(3))
+    with pytest.raises(ValueError, match="X_test excludes cv, groups and n_splits"):
+        sparsity_path(model, X, y, X_test=X, y_test=y, groups=[1, 2])
+    with pytest.raises(ValueError, match="fold 0 of cv names the training sample 500"):
+        sparsity_path(model, X, y, cv=[([0, 60, 120, 500], [1])])
+    with pytest.raises(ValueError, match=r"fold 0 cannot be fitted or scored: .*at least two"):
+        sparsity_path(model, X, y, cv=[(range(50), [60])])
+    with pytest.raises(TypeError, match=r"got the class L2CenterClassifier: pass an instance"):
+        sparsity_path(L2CenterClassifier, X, y)
+    with pytest.raises(TypeError, match="SparsityPathCV takes a model of gpucenters, got Ridge"):
+        SparsityPathCV(Ridge()).fit(X, y)

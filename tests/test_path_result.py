@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from typing import Any
 
 import numpy as np
@@ -177,3 +178,50 @@ def test_wrong_pictures_are_refused(pyplot: Any) -> None:
         plot_centers(model, n=0)
     with pytest.raises(TypeError, match="takes a model of gpucenters"):
         plot_centers(SparsityPath)
+
+
+def _supports(feature: int) -> dict[str, Any]:
+    return {"data": [1, 1], "indices": [0, feature], "indptr": [0, 1, 2]}
+
+
+TWO = {"ks": [1, 2], "scores": {"a": [[1], [1]]}, "n_features": 5}
+NO_PATHS: dict[str, dict[str, Any]] = {
+    "no ks": {"scores": {"a": [[1]]}},
+    "no scores": {"ks": [1], "scores": {}},
+    "scores that are a number": {"ks": [1], "scores": 3},
+    "more than a path has": {"ks": [1], "scores": {"a": [[1]]}, "extra": 1},
+    "no numbers of features": {"ks": [], "scores": {"a": []}},
+    "descending numbers": {"ks": [3, 1], "scores": {"a": [[1], [1]]}},
+    "a feature beyond the last": TWO | {"supports": _supports(50)},
+    "a feature below the first": TWO | {"supports": _supports(-9)},
+    "supports without features": TWO | {"supports": {"data": [1, 1]}},
+}
+
+
+@pytest.mark.parametrize("state", NO_PATHS.values(), ids=list(NO_PATHS))
+def test_text_that_is_no_path_is_refused(state: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="no JSON of a SparsityPath"):
+        SparsityPath.from_json(json.dumps({"format": "gpucenters.SparsityPath/1"} | state))
+
+
+def test_scores_that_are_not_finite_are_shown_chosen_from_and_written() -> None:
+    scores = {"a": [[-np.inf, -1], [-np.inf, -2]], "b": [[np.nan, np.nan], [np.nan, np.nan]]}
+    scores["c"] = [[-np.inf, -1.0], [-3.0, -2.0]]
+    path = SparsityPath([1, 2], scores)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "SparsityPath" in str(path) and "nan" in path._repr_html_()
+        assert path.choose("one-standard-error", "a") == path.choose("best", "a") == 1
+        assert path.choose("one-standard-error", "c") == 2
+    found = SparsityPath.from_json(path.to_json())
+    for name in scores:
+        np.testing.assert_array_equal(found.scores_of(name), path.scores_of(name))
+    json.loads(path.to_json(), parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+
+
+def test_unknown_scorings_and_rules_are_named() -> None:
+    path = SparsityPath([1, 2], {"a": [[1.0], [2.0]]})
+    with pytest.raises(ValueError, match="scoring='z' is not among those of this path"):
+        path.choose(scoring="z")
+    with pytest.raises(ValueError, match="rule='most' is not valid"):
+        path.choose("most")

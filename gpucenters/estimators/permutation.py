@@ -86,18 +86,20 @@ class PermutationGains:
         UserWarning
             With "bh", where nothing passes and too few permutations alone may be the reason.
         """
-        if not (isinstance(fdr, numbers.Real) and 0 < float(fdr) <= 1):
+        if isinstance(fdr, bool) or not isinstance(fdr, numbers.Real) or not 0 < float(fdr) <= 1:
             raise ValueError(f"fdr={fdr!r} is not valid: use a number above 0 and at most 1.")
         m = len(self.scores)
         if method == "bh":
             passed = int(np.count_nonzero(self.qvalues <= fdr))
             least = m * self._least_pvalue() / fdr
             if passed == 0 and least > 1:
+                who = "no number of features can pass"
+                if least <= m:
+                    who = f"{math.ceil(least)} of {m} features or more can pass, and no fewer"
                 warn(
                     f"no feature passes at fdr={fdr:g}: p-values of {self.n_permutations} "
                     f"permutations are at least {self._least_pvalue():.3g}, so that by "
-                    f"Benjamini-Hochberg fewer than {math.ceil(least)} of {m} features can never "
-                    "pass. Use more permutations, or method='permutation'."
+                    f"Benjamini-Hochberg {who}. Use more permutations, or method='permutation'."
                 )
             return passed
         if method != "permutation":

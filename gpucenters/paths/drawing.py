@@ -31,7 +31,7 @@ def draw_path(path: Any, ax: Any, *, scoring: str | None, name: str | None, **li
     """Mean scores on a log axis, a band of one standard deviation, and the choices of k."""
     ax = axes(ax)
     scoring = path.scorings[0] if scoring is None else scoring
-    values = path._scores[scoring]
+    values = path.scores_of(scoring)
     mean, std = values.mean(axis=1), values.std(axis=1)
     (drawn,) = ax.plot(path.ks, mean, **({"label": name or path.estimator or None} | line))
     color, band = drawn.get_color(), None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -31,6 +32,8 @@ def make_splitter(
         return check_cv(5 if cv is None else cv, y, classifier=True)
     if cv is not None:
         raise ValueError("cv and n_splits exclude each other: cv has its own number of splits.")
+    if isinstance(n_splits, bool) or not isinstance(n_splits, numbers.Integral) or n_splits < 1:
+        raise ValueError(f"n_splits={n_splits!r} is not valid: use a number of splits.")
     kind = StratifiedShuffleSplit if groups is None else GroupShuffleSplit
     return kind(n_splits, test_size=test_size, random_state=random_state)
 
@@ -47,6 +50,11 @@ def split(X: Any, y: np.ndarray, splitter: Any, params: Mapping[str, Any]) -> li
         for rows_of, what in zip(fold, ("training", "test"), strict=True):
             if rows_of.size == 0:
                 raise ValueError(f"fold {number} of cv has no {what} samples.")
+            if rows_of.max() >= len(y) or rows_of.min() < -len(y):
+                raise ValueError(
+                    f"fold {number} of cv names the {what} sample {int(rows_of.max())}, but X has "
+                    f"{len(y)} samples."
+                )
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any, Self
 
 import numpy as np
@@ -135,7 +136,7 @@ def plot_centers(estimator: Any, n: int = 20, *, feature_names: Any = None, ax: 
     Parameters
     ----------
     estimator : estimator
-        A fitted model of this package, whose ``k`` limits the features.
+        A fitted model of this package, whose ``k`` limits the features, or a search for one.
     n : int, default=20
         Number of features at most.
     feature_names : array of shape (n_features,), optional
@@ -156,12 +157,13 @@ def plot_centers(estimator: Any, n: int = 20, *, feature_names: Any = None, ax: 
     >>> plot_centers(L2CenterClassifier(k=5, scale="std").fit(X, y))  # doctest: +SKIP
     <Axes: ...>
     """
+    estimator = getattr(estimator, "best_estimator_", estimator)  # of a search
     if not isinstance(estimator, CenterClassifier):
         raise TypeError(
             f"plot_centers takes a model of gpucenters, got {type(estimator).__name__}."
         )
     check_is_fitted(estimator)
-    if n < 1:
+    if isinstance(n, bool) or not isinstance(n, numbers.Integral) or n < 1:
         raise ValueError(f"n={n!r} is not valid: use a number of features of at least 1.")
     chosen = estimator.ranking_[:n]
     position = np.searchsorted(estimator.support_, chosen)

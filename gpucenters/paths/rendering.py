@@ -15,6 +15,8 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 def _chosen(path: Any, scoring: str) -> dict[int, str]:
     """The marks of the numbers of features that the rules choose."""
     marks: dict[int, list[str]] = {}
+    if np.all(np.isnan(path.scores_of(scoring).mean(axis=1))):
+        return {}
     for rule, mark in (("best", "best"), ("one-standard-error", "1-SE")):
         marks.setdefault(path.choose(rule, scoring), []).append(mark)
     return {k: ", ".join(found) for k, found in marks.items()}
@@ -29,10 +31,12 @@ def _shown(path: Any, marked: dict[int, str]) -> list[int]:
 
 def _table(path: Any, scoring: str) -> list[tuple[int, float, float, float, str]]:
     """(k, mean, std, length of the bar from 0 to 1, marks) of each row."""
-    values = path._scores[scoring]
-    mean, std = values.mean(axis=1), values.std(axis=1)
-    low, high = np.nanmin(mean), np.nanmax(mean)
-    lengths = np.nan_to_num((mean - low) / (high - low if high > low else 1.0))
+    values = path.scores_of(scoring)
+    with np.errstate(invalid="ignore"):  # of infinite scores
+        mean, std = values.mean(axis=1), values.std(axis=1)
+    finite = np.isfinite(mean)
+    low, high = (f(mean[finite]) if finite.any() else 0.0 for f in (np.min, np.max))
+    lengths = np.where(finite, (mean - low) / (high - low if high > low else 1.0), 0.0)
     marks = _chosen(path, scoring)
     return [
         (int(path.ks[s]), mean[s], std[s], lengths[s], marks.get(int(path.ks[s]), ""))

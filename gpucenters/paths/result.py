@@ -98,9 +98,13 @@ class SparsityPath:
         feature_names: Any = None,
     ) -> None:
         self.ks = np.asarray(ks, dtype=np.int64)
+        if self.ks.ndim != 1 or self.ks.size == 0 or self.ks[0] < 1 or np.any(np.diff(self.ks) < 1):
+            raise ValueError(f"ks={ks!r} is not valid: use ascending numbers of features.")
+        if not isinstance(scores, dict) or not scores:
+            raise ValueError("scores must be a dict of arrays by the name of the scoring.")
         self._scores = {name: np.asarray(values, dtype=float) for name, values in scores.items()}
         for name, values in self._scores.items():
-            if values.ndim != 2 or values.shape[0] != len(self.ks):
+            if values.ndim != 2 or values.shape[0] != len(self.ks) or values.shape[1] == 0:
                 raise ValueError(
                     f"the scores {name!r} have shape {values.shape}, but there are {len(self.ks)} "
                     "ks: use an array of shape (n_ks, n_folds)."
@@ -165,8 +169,22 @@ class SparsityPath:
         scoring : str, optional
             By default the first one.
         """
-        values = self._scores[self.scorings[0] if scoring is None else scoring]
-        return int(self.ks[RULES[rule](values)])
+        if rule not in RULES:
+            raise ValueError(f"rule={rule!r} is not valid: use {' or '.join(map(repr, RULES))}.")
+        return int(self.ks[RULES[rule](self.scores_of(scoring))])
+
+    def scores_of(self, scoring: str | None = None) -> np.ndarray:
+        """Test scores of one scoring, of shape (n_ks, n_folds).
+
+        Parameters
+        ----------
+        scoring : str, optional
+            By default the first one.
+        """
+        name = self.scorings[0] if scoring is None else scoring
+        if name not in self._scores:
+            raise ValueError(f"scoring={name!r} is not among those of this path: {self.scorings}.")
+        return self._scores[name]
 
     # --- supports ------------------------------------------------------------------------------
 
@@ -219,14 +237,14 @@ class SparsityPath:
             "n_features": self.n_features,
             "single": self._single,
             "ks": self.ks.tolist(),
-            "scores": {name: values.tolist() for name, values in self._scores.items()},
+            "scores": {name: _numbers(values) for name, values in self._scores.items()},
         }
         if self.feature_names is not None and supports:
             state["feature_names"] = [str(name) for name in self.feature_names]
         if supports and self._supports is not None:
             parts = {name: getattr(self._changes(), name) for name in ("data", "indices", "indptr")}
             state["supports"] = {name: part.tolist() for name, part in parts.items()}
-        return json.dumps(state)
+        return json.dumps(state, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -244,11 +262,16 @@ class SparsityPath:
         state = json.loads(text)
         if not isinstance(state, dict) or state.pop("format", None) != _FORMAT:
             raise ValueError(f"this is no JSON of a SparsityPath: it has no 'format': '{_FORMAT}'.")
-        if "supports" in state:
-            parts = (np.asarray(state["supports"][n]) for n in ("data", "indices", "indptr"))
-            shape = (len(state["ks"]), state["n_features"])
-            state["supports"] = scipy.sparse.csr_array(tuple(parts), shape=shape)
-        return cls(state.pop("ks"), state.pop("scores"), **state)
+        try:
+            if "supports" in state:
+                parts = (np.asarray(state["supports"][n]) for n in ("data", "indices", "indptr"))
+                shape = (len(state["ks"]), state["n_features"])
+                supports = scipy.sparse.csr_array(tuple(parts), shape=shape)
+                supports.check_format(full_check=True)  # compiled loops trust the indices
+                state["supports"] = supports
+            return cls(state.pop("ks"), state.pop("scores"), **state)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise ValueError(f"this is no JSON of a SparsityPath: {error!r}.") from error
 
     def plot(
         self, ax: Any = None, *, scoring: str | None = None, name: str | None = None, **line: Any
@@ -284,6 +307,15 @@ class SparsityPath:
         return rendering.as_html(self)
 
 
+def _numbers(values: np.ndarray) -> list[list[float | str | None]]:
+    """Scores in what JSON knows: NaN as null, infinity by name."""
+
+    def plain(x: float) -> float | str | None:
+        return x if np.isfinite(x) else None if np.isnan(x) else str(x)
+
+    return [[plain(x) for x in row] for row in values.tolist()]
+
+
 def _best(values: np.ndarray) -> int:
     means = values.mean(axis=1)
     if np.all(np.isnan(means)):
@@ -293,7 +325,9 @@ def _best(values: np.ndarray) -> int:
 
 def _best_within_error(values: np.ndarray) -> int:
     best, n, means = _best(values), values.shape[1], values.mean(axis=1)
-    error = values[best].std(ddof=1) / np.sqrt(n) if n > 1 else 0.0
+    error = 0.0
+    if n > 1 and np.all(np.isfinite(values[best])):
+        error = values[best].std(ddof=1) / np.sqrt(n)
     return int(np.flatnonzero(means >= means[best] - error)[0])
 
 

@@ -24,7 +24,7 @@ from ..blocks.convert import as_block
 from ..estimators.validation import check_backend, check_X
 from .result import RULES
 from .scoring import Scoring
-from .sparsity_path import sparsity_path
+from .sparsity_path import check_model, sparsity_path
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -151,6 +151,7 @@ class SparsityPathCV(ClassifierMixin, MetaEstimatorMixin, TransformerMixin, Base
             raise ValueError(
                 f"rule={self.rule!r} is not valid: use {' or '.join(map(repr, RULES))}."
             )
+        check_model(self.estimator, type(self).__name__)
         unknown = sorted(params.keys() - {"sample_weight", "groups"})
         if unknown:
             raise TypeError(f"fit got an unexpected keyword argument: {unknown[0]!r}.")
@@ -168,7 +169,7 @@ class SparsityPathCV(ClassifierMixin, MetaEstimatorMixin, TransformerMixin, Base
         weight = {k: v for k, v in params.items() if k == "sample_weight" and v is not None}
         self.best_estimator_ = clone(self.estimator).set_params(k=best_k).fit(X, y, **weight)
         self.path_, self.best_k_ = path, best_k
-        first = path._scores[path.scorings[0]]
+        first = path.scores_of()
         self.best_score_ = float(first[int(np.searchsorted(path.ks, best_k))].mean())
         return self
 

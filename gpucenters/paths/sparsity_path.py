@@ -83,6 +83,11 @@ def sparsity_path(
     -------
     SparsityPath
 
+    Raises
+    ------
+    ValueError
+        Where a fold cannot be fitted or scored, as one that lacks a class; the message names it.
+
     References
     ----------
     .. [1] G. Calafiore and G. Fracastoro, "Sparse l1 and l2 Center Classifiers", IEEE Trans. Neural
@@ -99,24 +104,23 @@ def sparsity_path(
     >>> path.best_k
     3
     """
-    if not isinstance(estimator, CenterClassifier):
-        raise TypeError(
-            "sparsity_path takes a model of gpucenters, got "
-            f"{type(estimator).__name__}. In a Pipeline use SparsityPathCV as the last step."
-        )
     name = "sparsity_path"
+    check_model(estimator, name)
     names = _names(X)
     X = _by_rows(check_container(X, name))
     labels = host_labels(y, name, X.shape[0])
     encode(labels)  # refuses labels that are no classes
     ks = resolve_ks(ks, X.shape[1])
+    check_weights(sample_weight, X.shape[0])
     scorers = Scoring(scoring, estimator)
     data = _Data(estimator, X, labels, ks, scorers)
     if (X_test is None) != (y_test is None):
         raise ValueError("X_test and y_test must be given together.")
     if X_test is not None:
-        if cv is not None or n_splits is not None:
-            raise ValueError("X_test excludes cv and n_splits: its samples are the one test fold.")
+        if cv is not None or n_splits is not None or groups is not None:
+            raise ValueError(
+                "X_test excludes cv, groups and n_splits: its samples are the one test fold."
+            )
         params = {} if sample_weight is None else {"sample_weight": sample_weight}
         others = _names(X_test)
         if names is not None and others is not None and names.tolist() != others.tolist():
@@ -130,10 +134,10 @@ def sparsity_path(
         folds = split(X, labels, splitter, routed.split)
         data = data.with_statistics(folds, routed)
         if effective_n_jobs(n_jobs) == 1:  # without joblib, so that warnings name the caller's line
-            results = [data.evaluate_fold(fold, routed) for fold in folds]
+            results = [data.evaluate_fold(*fold, routed) for fold in enumerate(folds)]
         else:
             parallel = Parallel(n_jobs=n_jobs, prefer="threads")
-            results = parallel(delayed(data.evaluate_fold)(fold, routed) for fold in folds)
+            results = parallel(delayed(data.evaluate_fold)(*f, routed) for f in enumerate(folds))
     scores = {
         key: np.stack([result.scores[key] for result in results], axis=1)
         for key in results[0].scores
@@ -151,6 +155,20 @@ def sparsity_path(
         ),
         feature_names=names,
     )
+
+
+def check_model(estimator: Any, caller: str) -> None:
+    """Raise a TypeError unless the estimator is a model of this package."""
+    if isinstance(estimator, type):
+        raise TypeError(
+            f"{caller} takes a model, got the class {estimator.__name__}: pass an instance, as "
+            f"{estimator.__name__}()."
+        )
+    if not isinstance(estimator, CenterClassifier):
+        raise TypeError(
+            f"{caller} takes a model of gpucenters, got {type(estimator).__name__}. In a Pipeline "
+            "use SparsityPathCV with such a model as the last step."
+        )
 
 
 class _Routed(NamedTuple):
@@ -187,8 +205,14 @@ class _Data(NamedTuple):
         model = clone(self.estimator).set_params(k="all")
         return self._replace(held_out=HeldOut.of(model, self.X, self.y, weight))
 
-    def evaluate_fold(self, fold: Fold, routed: _Routed) -> _Result:
+    def evaluate_fold(self, number: int, fold: Fold, routed: _Routed) -> _Result:
         """Fit to the training samples of a fold, and score its test samples for every k."""
+        try:
+            return self._evaluate_fold(fold, routed)
+        except ValueError as error:
+            raise ValueError(f"fold {number} cannot be fitted or scored: {error}") from error
+
+    def _evaluate_fold(self, fold: Fold, routed: _Routed) -> _Result:
         n = len(self.y)
         fit = take_of_each(routed.fit, fold.train, n)
         score = take_of_each(routed.score, fold.test, n)

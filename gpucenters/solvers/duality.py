@@ -18,6 +18,7 @@ own k largest form no new cut, in a kink where up to K cuts meet.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +37,7 @@ from .selection import ranking_key
 
 _RELATIVE_GAP = 1e-13  # below it a gap is rounding
 _FEW_CLASSES = 16  # whose logarithms cost little
+_CUTS_BEFORE_SLACK = 8
 _MOST_CUTS = 500  # cuts at most; a gap that is then left is reported as it is
 
 
@@ -76,7 +78,9 @@ class DualPoint:
     supports: list[Array]
 
 
-def solve_dual(f: Array, k: int, p: list[float], slack: float = 0.0) -> DualPoint:
+def solve_dual(
+    f: Array, k: int, p: list[float], slack: Callable[[], float] = lambda: 0.0
+) -> DualPoint:
     """Minimise the sum of the k largest h_i over the simplex.
 
     Parameters
@@ -85,15 +89,19 @@ def solve_dual(f: Array, k: int, p: list[float], slack: float = 0.0) -> DualPoin
     k : int, at most d
     p : list of K positive floats that sum to 1
         Where to start.
-    slack : float
-        How far above the minimum the value may be.
+    slack : callable
+        How far above the minimum the value may be; asked for after some cuts, since few problems of
+        two classes need so many.
     """
     xp, backend = array_namespace(f), backend_of(f)
     origin, h_origin = p, divergence(f, p)
     cuts: list[Cut] = []
     shares: list[float] = []
     best: tuple[float, list[float], Any] = (math.inf, p, None)
-    for _ in range(_MOST_CUTS):
+    allowed = 0.0
+    for step in range(_MOST_CUTS):
+        if step == _CUTS_BEFORE_SLACK:
+            allowed = slack()
         logs = _logs(p, origin)
         # For many classes one product with the logarithms, in place of a logarithm a class.
         if len(p) > _FEW_CLASSES:
@@ -108,7 +116,7 @@ def solve_dual(f: Array, k: int, p: list[float], slack: float = 0.0) -> DualPoin
         cut = Cut(support, mass, value + _dot(mass, logs))
         lower = sum(w * _value(c, logs) for w, c in zip(shares, cuts, strict=True))
         known = any(_equal(c, cut) for c in cuts)
-        if cuts and (known or best[0] - lower <= max(_RELATIVE_GAP * best[0], slack)):
+        if cuts and (known or best[0] - lower <= max(_RELATIVE_GAP * best[0], allowed)):
             break
         cuts, shares = _master([*cuts, cut], [*shares, 0.0 if cuts else 1.0], origin)
         p = _shares_of(cuts, shares)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import numbers
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 from ..arrays.context import Context
 from ..arrays.functions import index_mask, to_float, to_floats
@@ -65,8 +65,8 @@ class MultinomialCenters(Centers):
         B_c: the smoothed sums of each class over all features.
     tol : float
         How far the dual may be from its minimum, as a share of C.
-    tied_likelihood : float
-        C: the log-likelihood with all features tied.
+    tied_likelihood : float, optional
+        C: the log-likelihood with all features tied, where ``total`` lacks some of them.
     """
 
     ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {"total": ("class", "candidate")}
@@ -77,7 +77,11 @@ class MultinomialCenters(Centers):
     alpha: float
     mass: tuple[float, ...]
     tol: float
-    tied_likelihood: float
+    tied_likelihood: float | None = None
+
+    def restricted(self, columns: Array, ctx: Context | None = None) -> Self:
+        tied = self._tied_likelihood(ctx or Context.of(self.backend))
+        return replace(super().restricted(columns, ctx), tied_likelihood=tied)
 
     def _smoothed(self, columns: Array) -> Array:
         return self.backend.xp.take(self.total, columns, axis=1) + self.alpha
@@ -122,7 +126,10 @@ class MultinomialCenters(Centers):
         """(candidates, p, bound, best support among the candidates)."""
         xp, screen = self.backend.xp, Screen(self.total, self.alpha, ctx)
         columns = screen.first(k, p)
-        slack = self.tol * abs(self.tied_likelihood)
+
+        def slack() -> float:
+            return self.tol * abs(self._tied_likelihood(ctx))
+
         while True:
             f = self._smoothed(columns)
             dual = solve_dual(f, k, p, slack)
@@ -151,12 +158,25 @@ class MultinomialCenters(Centers):
         assert isinstance(selection, MultinomialSelection)
         return self._divergence(list(selection.p), ctx or Context.of(self.backend))
 
+    def _tied_likelihood(self, ctx: Context) -> float:
+        """C: the log-likelihood with all features tied, ``sum_i g_i log(g_i / S)``."""
+        if self.tied_likelihood is not None:
+            return self.tied_likelihood
+        xp, total_mass = self.backend.xp, sum(self.mass)
+
+        def part_of_sum(part: slice) -> Array:
+            g = xp.sum(self.total[:, part] + self.alpha, axis=0)
+            return xp.sum(g * xp.log(g / total_mass))
+
+        return to_float(ctx.sum_columns(part_of_sum, *reversed(self.total.shape)))
+
     def objective(self, support: Array, ctx: Context | None = None) -> float:
         """The negative log-likelihood with the features of ``support`` free."""
         xp, f = self.backend.xp, self._smoothed(support)
         mass = to_floats(xp.sum(f, axis=1))
         h = divergence(f, [b / sum(mass) for b in mass])
-        return -(self.tied_likelihood + to_float(xp.sum(h)))
+        tied = self._tied_likelihood(ctx or Context.of(self.backend))
+        return -(tied + to_float(xp.sum(h)))
 
     def centers_at(self, columns: Array) -> tuple[Array, Array]:
         """(theta of each class, tied theta) of the features of a support.
@@ -228,20 +248,8 @@ def solve_multinomial(
             f"the values of X are too large: their sum is {sum(mass):g}, with alpha={alpha:g} it "
             f"may be at most {most:g}. Rescale X."
         )
-    tied = _tied_likelihood(sums.total, alpha, sum(mass), ctx)
     weight = tuple(sums.class_weight)
-    return MultinomialCenters(sums.backend, weight, sums.total, alpha, mass, tol, tied)
-
-
-def _tied_likelihood(total: Array, alpha: float, mass: float, ctx: Context) -> float:
-    """C: the log-likelihood with all features tied, ``sum_i g_i log(g_i / S)``."""
-    xp = ctx.backend.xp
-
-    def part_of_sum(part: slice) -> Array:
-        g = xp.sum(total[:, part] + alpha, axis=0)
-        return xp.sum(g * xp.log(g / mass))
-
-    return to_float(ctx.sum_columns(part_of_sum, *reversed(total.shape)))
+    return MultinomialCenters(sums.backend, weight, sums.total, alpha, mass, tol)
 
 
 def check_tol(tol: Any) -> float:

@@ -351,7 +351,6 @@ def _two_scores(estimator: Any, X: Any, y: Any) -> dict[str, float]:
         "roc_auc_ovr",
         "average_precision",
         "f1_micro",
-        "neg_brier_score",
         _share_of_ones,
         _two_scores,
         make_scorer(matthews_corrcoef),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,6 +11,8 @@ import numpy as np
 from .backend import Backend
 from .cached import cached_property
 from .typing import Array
+
+_FEW_CLASSES = 8  # that are each a group: the values of one fit better into the cache
 
 
 class Group(NamedTuple):
@@ -84,12 +87,15 @@ class ClassLists:
 
     @cached_property
     def groups(self) -> list[Group]:
-        """The classes of each size."""
-        sizes, first = np.unique(self.counts[self._classes], return_index=True)
+        """The classes of each size; where there are few, each class."""
+        sizes = self.counts[self._classes]
+        first = np.unique(sizes, return_index=True)[1]
+        if len(self.rows) <= _FEW_CLASSES:
+            first = np.arange(len(self.rows))
         bounds, found, start = [*first.tolist(), len(self.rows)], [], 0
-        for i, size in enumerate(sizes.tolist()):
-            classes = self._classes[bounds[i] : bounds[i + 1]]
-            stop = start + size * len(classes)
+        for left, right in itertools.pairwise(bounds):
+            classes = self._classes[left:right]
+            stop = start + int(sizes[left]) * len(classes)
             found.append(Group(self.backend.asarray(classes), start, stop))
             start = stop
         return found

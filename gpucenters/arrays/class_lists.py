@@ -16,23 +16,28 @@ _FEW_CLASSES = 8  # that are each a group: the values of one fit better into the
 
 
 class Group(NamedTuple):
-    """Classes with equally many rows, which lie side by side.
+    """Lists with equally many rows, which lie side by side.
 
     Attributes
     ----------
-    classes : array of int64 of shape (g,)
-    start, stop : int
+    lists : slice
+        Their numbers, in the order in which they lie.
+    rows : slice
         Where their rows lie.
     """
 
-    classes: Array
-    start: int
-    stop: int
+    lists: slice
+    rows: slice
+
+    @property
+    def n_lists(self) -> int:
+        """How many lists there are."""
+        return self.lists.stop - self.lists.start
 
 
 @dataclass(frozen=True)
 class ClassLists:
-    """The rows of K classes, those of classes of equal size side by side.
+    """The rows of K classes, a list each; of many classes, those of equal size lie side by side.
 
     So one call sorts the lists of all classes of one size.
 
@@ -53,7 +58,9 @@ class ClassLists:
 
     @cached_property
     def _classes(self) -> np.ndarray:
-        """The classes in the order in which they lie."""
+        """The class of each list."""
+        if len(self.rows) <= _FEW_CLASSES:
+            return np.arange(len(self.rows))
         return np.argsort(self.counts, kind="stable")
 
     @cached_property
@@ -81,21 +88,36 @@ class ClassLists:
 
     @cached_property
     def place(self) -> Array:
-        """The number of the list, among those in their order, of each row as they lie: (n,)."""
+        """The number of the list of each row as they lie: (n,)."""
         lists = np.arange(len(self.rows), dtype=np.int32)
         return self.backend.asarray(np.repeat(lists, self.counts[self._classes]))
 
     @cached_property
-    def groups(self) -> list[Group]:
-        """The classes of each size; where there are few, each class."""
-        sizes = self.counts[self._classes]
-        first = np.unique(sizes, return_index=True)[1]
+    def _index(self) -> tuple[Array, Array] | None:
+        """The class of each list and the list of each class; None where these are the same."""
         if len(self.rows) <= _FEW_CLASSES:
-            first = np.arange(len(self.rows))
-        bounds, found, start = [*first.tolist(), len(self.rows)], [], 0
-        for left, right in itertools.pairwise(bounds):
-            classes = self._classes[left:right]
-            stop = start + int(sizes[left]) * len(classes)
-            found.append(Group(self.backend.asarray(classes), start, stop))
+            return None
+        both = self._classes, np.argsort(self._classes)
+        return self.backend.asarray(both[0]), self.backend.asarray(both[1])
+
+    def by_list(self, of_classes: Array) -> Array:
+        """An array of K rows, one for each class, in the order of the lists."""
+        index = self._index
+        return of_classes if index is None else self.backend.xp.take(of_classes, index[0], axis=0)
+
+    def by_class(self, of_lists: Array) -> Array:
+        """An array of K rows, one for each list, in the order of the classes."""
+        index = self._index
+        return of_lists if index is None else self.backend.xp.take(of_lists, index[1], axis=0)
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        """The lists of each size; where there are few classes, each list."""
+        sizes, k = self.counts[self._classes], len(self.rows)
+        first = np.arange(k) if k <= _FEW_CLASSES else np.unique(sizes, return_index=True)[1]
+        found, start = [], 0
+        for left, right in itertools.pairwise([*first.tolist(), k]):
+            stop = start + int(sizes[left]) * (right - left)
+            found.append(Group(slice(left, right), slice(start, stop)))
             start = stop
         return found

@@ -131,10 +131,10 @@ def sorted_lines(chunk: Array, lists: ClassLists, xp: Namespace, scratch: Scratc
     if not is_numpy(xp):
         return _sort_flat(chunk, lists, xp)
     table = scratch.empty((chunk.shape[1], lists.size), chunk.dtype)
-    for classes, start, stop in lists.groups:
-        part = table[:, start:stop]
-        part[...] = xp.take(chunk, lists.order[start:stop], axis=0).T
-        part.reshape(part.shape[0], classes.shape[0], -1).sort(axis=2)  # a view
+    for group in lists.groups:
+        part = table[:, group.rows]
+        part[...] = xp.take(chunk, lists.order[group.rows], axis=0).T
+        part.reshape(part.shape[0], group.n_lists, -1).sort(axis=2)  # a view
     return table
 
 

@@ -56,7 +56,6 @@ def sorted_lines_of_rows(chunk: Array, lists: ClassLists, xp: Namespace) -> tupl
 
 
 def _by_list(line: Array, group: Group) -> Array:
-    """The part of lines that holds the classes of one size: (b, classes, size)."""
+    """The part of lines that holds the classes of one size: (b, lists, size)."""
     xp = array_namespace(line)
-    shape = (line.shape[0], group.classes.shape[0], -1)
-    return xp.reshape(line[:, group.start : group.stop], shape)
+    return xp.reshape(line[:, group.rows], (line.shape[0], group.n_lists, -1))

@@ -9,6 +9,8 @@ from ..arrays.typing import Array
 #: Threshold on t^2 / (W q) above which q - t^2 / W is inaccurate: it is less than a tenth of q.
 LARGEST_SHARE = 0.9
 
+EXACT_INTEGERS = 2.0**53  # integers below it are exact in float64
+
 Number = TypeVar("Number", float, Array)
 
 

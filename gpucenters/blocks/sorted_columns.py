@@ -220,23 +220,21 @@ class DenseSortedColumns(SortedColumns):
         # As many columns at a time as a cache holds.
         cuts = list(ranges(b, max(1, self.chunk // (4 * table.shape[1]))))
         groups: list[list[tuple[Array, ...]]] = []
-        for classes, start, stop in lists.groups:
+        of_lists = [xp.permute_dims(lists.by_list(p), (1, 0)) for p in parameters]
+        for group in lists.groups:
             sums = []
-            of_group = [xp.take(p, classes, axis=0) for p in parameters]
             for left, right in cuts:
-                shape = (right - left, classes.shape[0], -1)
-                x = xp.reshape(table[left:right, start:stop], shape)
-                own = (xp.permute_dims(p[:, left:right], (1, 0))[:, :, None] for p in of_group)
+                shape = (right - left, group.n_lists, -1)
+                x = xp.reshape(table[left:right, group.rows], shape)
+                own = (p[left:right, group.lists][:, :, None] for p in of_lists)
                 terms = f(xp.astype(x, xp.float64), *own)
                 if weights is not None:
-                    s = xp.reshape(weights[left:right, start:stop], shape)
+                    s = xp.reshape(weights[left:right, group.rows], shape)
                     terms = tuple(t * s for t in terms)
                 sums.append(tuple(xp.sum(t, axis=2) for t in terms))
             groups.append([xp.concat(list(s)) for s in zip(*sums, strict=True)])
-        # From the order in which the classes lie to theirs.
-        place = xp.argsort(xp.concat([group.classes for group in lists.groups]))
-        by_class = (xp.concat(list(s), axis=1) for s in zip(*groups, strict=True))
-        return tuple(xp.take(xp.permute_dims(s, (1, 0)), place, axis=0) for s in by_class)
+        found = (xp.concat(list(s), axis=1) for s in zip(*groups, strict=True))
+        return tuple(lists.by_class(xp.permute_dims(s, (1, 0))) for s in found)
 
     def loss_difference(self, center: Array, other: Array) -> Array:
         xp = self.backend.xp
@@ -328,8 +326,8 @@ def sort_columns(
         ws = xp.reshape(xp.take(weights, xp.reshape(origin, (-1,))), origin.shape)
         exact = xp.astype(ws, xp.int64 if samples.has_integer_weights else xp.float64)
         sums = []
-        for classes, first, last in lists.groups:
-            part = xp.reshape(exact[:, first:last], (b, classes.shape[0], -1))
+        for group in lists.groups:
+            part = xp.reshape(exact[:, group.rows], (b, group.n_lists, -1))
             sums.append(xp.reshape(xp.cumulative_sum(part, axis=2), (b, -1)))
         sorted_weights = xp.reshape(ws, (-1,))
         cumulative = xp.reshape(xp.concat(sums, axis=1), (-1,))

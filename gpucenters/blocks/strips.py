@@ -21,14 +21,13 @@ from ..arrays.namespace import is_numpy, sparse_module
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray
 from .compressed import INT32, Compressed
-from .conditioning import is_ill_conditioned
+from .conditioning import EXACT_INTEGERS, is_ill_conditioned
 from .half_weight import enough_stored
 from .labelled_columns import LabelledColumns
 from .labels import Labels
 from .sorted_columns import SortedColumns
 from .sparse_sorting import lists_of_entries
 
-_EXACT_INTEGERS = 2.0**53
 _LIST_CHUNKS = 4  # entries in the lists that are worked on at once, in chunks
 _LIST_BYTES = 96  # workspace for each of them
 
@@ -226,7 +225,7 @@ def _sums_are_exact(values: SparseArray) -> bool:
     few = values[:1]  # most often they tell
     if np.any(few != np.rint(few)) or np.any(values != np.rint(values)):
         return False
-    return bool(np.sum(np.abs(values)) < _EXACT_INTEGERS)
+    return bool(np.sum(np.abs(values)) < EXACT_INTEGERS)
 
 
 def _sums_of_classes(

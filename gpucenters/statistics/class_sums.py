@@ -14,10 +14,10 @@ from ..arrays.functions import to_float, to_floats
 from ..arrays.typing import Array
 from ..blocks.accumulators import RawSums
 from ..blocks.block import Block
+from ..blocks.conditioning import EXACT_INTEGERS
 from ..blocks.errors import raise_overflow
 from ..blocks.samples import Samples
 from .base import Recipe, Statistics, sums_too_large
-from .raw_sums import EXACT_INTEGERS
 
 
 @dataclass(eq=False)

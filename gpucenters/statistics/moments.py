@@ -12,11 +12,11 @@ from ..arrays.functions import clip_negative, to_float, to_floats
 from ..arrays.typing import Array
 from ..blocks.accumulators import CentredSums, RawSums
 from ..blocks.block import Block
-from ..blocks.conditioning import is_ill_conditioned
+from ..blocks.conditioning import EXACT_INTEGERS, is_ill_conditioned
 from ..blocks.errors import LARGEST_SQUARABLE
 from ..blocks.samples import Samples
 from .base import Recipe, Statistics, sums_too_large
-from .raw_sums import EXACT_INTEGERS, about_mean, are_well_conditioned, squared_norms
+from .raw_sums import about_mean, are_well_conditioned, squared_norms
 
 
 @dataclass(eq=False)

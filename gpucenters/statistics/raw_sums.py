@@ -5,9 +5,7 @@ from __future__ import annotations
 from ..arrays.context import Context
 from ..arrays.functions import to_floats
 from ..arrays.typing import Array
-from ..blocks.conditioning import LARGEST_SHARE
-
-EXACT_INTEGERS = 2.0**53  # integers below it are exact in float64
+from ..blocks.conditioning import EXACT_INTEGERS, LARGEST_SHARE
 
 
 def squared_norms(total: Array, ctx: Context) -> list[float]:

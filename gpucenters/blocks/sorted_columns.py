@@ -222,15 +222,15 @@ class DenseSortedColumns(SortedColumns):
         groups: list[list[tuple[Array, ...]]] = []
         of_lists = [xp.permute_dims(lists.by_list(p), (1, 0)) for p in parameters]
         for group in lists.groups:
-            sums = []
+            sums, shape = [], (b, group.n_lists, -1)
+            values = xp.reshape(table[:, group.rows], shape)
+            own = [p[:, group.lists][:, :, None] for p in of_lists]
+            s = None if weights is None else xp.reshape(weights[:, group.rows], shape)
             for left, right in cuts:
-                shape = (right - left, group.n_lists, -1)
-                x = xp.reshape(table[left:right, group.rows], shape)
-                own = (p[left:right, group.lists][:, :, None] for p in of_lists)
-                terms = f(xp.astype(x, xp.float64), *own)
-                if weights is not None:
-                    s = xp.reshape(weights[left:right, group.rows], shape)
-                    terms = tuple(t * s for t in terms)
+                x = xp.astype(values[left:right, :, :], xp.float64)
+                terms = f(x, *(p[left:right, :, :] for p in own))
+                if s is not None:
+                    terms = tuple(t * s[left:right, :, :] for t in terms)
                 sums.append(tuple(xp.sum(t, axis=2) for t in terms))
             groups.append([xp.concat(list(s)) for s in zip(*sums, strict=True)])
         found = (xp.concat(list(s), axis=1) for s in zip(*groups, strict=True))

@@ -8,9 +8,13 @@ from typing import Any
 import exact
 import numpy as np
 import pytest
+import scipy.sparse
 
 from gpucenters import L2CenterClassifier, MahalanobisCenterClassifier
+from gpucenters.arrays.backend import HOST
+from gpucenters.arrays.context import Context
 from gpucenters.arrays.double_double import Double, add, divide, multiply, total, two_product
+from gpucenters.blocks.convert import as_block
 from gpucenters.solvers import l2_centers, select
 
 
@@ -96,17 +100,35 @@ def test_ties_of_many_classes_go_to_the_first(backend: Any) -> None:
         assert backend.host(model.predict(backend.array([[0.5]]))).tolist() == [0]
 
 
+@pytest.mark.parametrize("layout", ["csr", "csc"])
+def test_only_the_support_counts_where_classes_are_compared_again(
+    layout: str, sparse_backend: Any
+) -> None:
+    # Feature 1 tells the classes apart; the others hold values of any size.
+    rng = np.random.default_rng(0)
+    X = np.zeros((60, 5))
+    y = np.arange(60) % 3
+    X[:, 1] = np.asarray([0.0, 200.0, 600.0])[y]
+    X[:, [0, 2, 3, 4]] = rng.integers(-20, 21, (60, 4))
+    model = L2CenterClassifier(k=1).fit(getattr(sparse_backend, layout)(X), y)
+    assert model.support_.tolist() == [1]
+    asked = np.concatenate([X[:20], X[20:40]])
+    asked[:20, 1], asked[20:, 1] = 100.0, 400.0  # halfway: exact ties
+    found = sparse_backend.host(model.predict(getattr(sparse_backend, layout)(asked)))
+    assert found.tolist() == [0] * 20 + [1] * 20
+
+
 def test_equal_centers_are_not_compared_row_by_row(
     monkeypatch: pytest.MonkeyPatch, backend: Any
 ) -> None:
     X = np.asarray([[0.0, 1.0], [0.0, 1.0], [3.0, 1.0]])
-    model = L2CenterClassifier(priors=[0.2, 0.4, 0.4]).fit(backend.array(X), [0, 1, 2])
+    model = L2CenterClassifier().fit(backend.array(X), [0, 1, 2])
 
     def refuse(*args: Any) -> None:
         raise AssertionError("rows were read again")
 
     monkeypatch.setattr("gpucenters.blocks.dense.DenseBlock.padded_rows", refuse)
-    assert backend.host(model.predict(backend.array(X))).tolist() == [1, 1, 2]
+    assert backend.host(model.predict(backend.array(X))).tolist() == [0, 0, 2]
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -139,3 +161,32 @@ def test_twice_the_precision_is_exact_to_100_bits(backend: Any) -> None:
         assert abs(near - value) <= (abs(exactly[i]) + Fraction(c[i]) ** 2) * Fraction(1, 2**98)
     near = sum(Fraction(float(backend.host(part)[0])) for part in sums)
     assert abs(near - sum(exactly)) <= sum(map(abs, exactly)) * Fraction(1, 2**97)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array, scipy.sparse.csc_array])
+@pytest.mark.parametrize("scale", [None, "std"])
+def test_the_bound_on_rounding_holds(scale: str | None, kind: Any) -> None:
+    rng, near = np.random.default_rng(7), 0
+    for _ in range(30):
+        X, y, rows = _far_problem(rng)
+        X, rows = X + rng.normal(size=X.shape), rows + rng.normal(size=rows.shape)
+        rows *= 10.0 ** rng.integers(0, 10, rows.shape) * rng.choice([-1, 1], rows.shape)
+        model = L2CenterClassifier(scale=scale).fit(X, y)
+        ctx, form = Context.of(HOST), model._form()
+        block = as_block(kind(rows), HOST, summed=False, checked=True)
+        every = np.arange(X.shape[1])
+        size, constant = form.rounding
+        found = block.product(every, form.shift, form.coef, ctx, size=size)
+        bounds = found[:, -1] + constant
+        assert np.all(bounds > 0)
+        free, sigma = exact.fractions(model.centers_), np.ones(X.shape[1])
+        sigma = exact.fractions(sigma if scale is None else model.scale_)
+        tied = [sum(column) / len(free) for column in zip(*free, strict=True)]
+        for row, scores, bound in zip(exact.fractions(rows), found, bounds, strict=True):
+            for c, center in enumerate(free):
+                parts = zip(row, center, tied, sigma, strict=True)
+                truth = sum((2 * (a - t) * (x - t) - (a - t) ** 2) / s**2 for x, a, t, s in parts)
+                error = abs(Fraction(scores[c] + form.offset[c]) - truth)
+                assert error <= bound
+                near += error > bound / 10_000
+    assert near  # the bound is no more than 10,000 times too large

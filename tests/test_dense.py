@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from answers import CLASSES, assert_same_answers, each_model, mixed_data
 
 from gpucenters import L2CenterClassifier
+from gpucenters.blocks import dense
 
 
 @pytest.mark.parametrize(
@@ -126,3 +128,18 @@ def test_strided_views_give_the_answers_of_float64(model: Any, view: str, backen
     else:
         X = backend.array(np.ascontiguousarray(plain.T)).T
     assert_same_answers(model, X, plain, y, backend)
+
+
+def test_sums_of_many_chunks_at_an_offset_keep_their_digits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(dense, "dense_grid", lambda *_: (64, 2))
+    rng = np.random.default_rng(2)
+    X, y = 1.3e8 + rng.normal(size=(50_000, 2)), np.arange(50_000) % 2
+    for model in (L2CenterClassifier(), L2CenterClassifier(scale="std")):
+        total = model.statistics(X, y).total
+        for c in range(2):
+            for i in range(2):
+                exact = math.fsum(X[y == c, i])
+                # Without compensation each of the 782 chunks rounds the total.
+                assert abs(total[c, i] - exact) <= math.ulp(exact)

@@ -100,6 +100,10 @@ def test_a_stream_predicts_among_the_classes_met(model: Any, met: list, backend:
         assert found.shape == (24, 4)
         assert np.all(found[:, others] == -np.inf) and np.all(probabilities[:, others] == 0)
         assert np.array_equal(predicted, backend.host(whole.predict(held)))
+        if hasattr(model, "class_prior"):
+            log_prior = backend.host(stream.class_log_prior_)
+            np.testing.assert_allclose(log_prior[met], backend.host(whole.class_log_prior_))
+            assert np.all(log_prior[others] == -np.inf)
         expected = backend.host(whole.predict_proba(held))
         np.testing.assert_allclose(probabilities[:, met], expected, rtol=1e-12)
         coef, intercept = backend.host(stream.coef_), backend.host(stream.intercept_)

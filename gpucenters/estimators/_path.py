@@ -113,7 +113,7 @@ def predict_path(
         step = max(1, ctx.budget // (8 * _WORKSPACE * (q + 1) * len(ks)))
         for start, stop in ranges(n, step):
             here = block if step >= n else block.rows(start, stop, ctx)
-            scores, relative, bound, doubt = path.scores(here, ctx)
+            scores, relative, bound, doubt = path.scores(here, ctx, relative=probability)
             found.put(slice(start, stop), slice(None), scores, relative, model._per_score)
             found.bound = np.maximum(found.bound, to_numpy(bound))
             doubtful |= to_numpy(doubt)

@@ -34,7 +34,8 @@ class PathScores(NamedTuple):
     scores : array of shape (q, S, n)
         One score a class; for two classes (q = 1) that of class 1 less that of class 0.
     relative : array of shape (q, S, n)
-        Scores of which the largest of a sample may have been subtracted: see `close_scores`.
+        Scores of which the largest of a sample may have been subtracted: see `close_scores`. The
+        scores themselves where these were not asked for.
     bound : array of shape (S,)
         On the rounding of the scores.
     doubtful : array of bool of shape (S,)
@@ -57,8 +58,8 @@ class Path(Protocol):
     def support(self, number: int) -> Array:
         """The features of one k, ascending."""
 
-    def scores(self, block: Block, ctx: Context) -> PathScores:
-        """The scores of the rows of a block."""
+    def scores(self, block: Block, ctx: Context, *, relative: bool) -> PathScores:
+        """The scores of the rows of a block; ``relative``: also as probabilities need them."""
 
     def changes(self) -> Iterator[tuple[int, Array, int]]:
         """(number of the k, features, 1 or -1): what enters and leaves the support at each k."""
@@ -111,7 +112,7 @@ class _Separable:
     def support(self, number: int) -> Array:
         return array_namespace(self.ranking).sort(self.ranking[: self.ks[number]])
 
-    def scores(self, block: Block, ctx: Context) -> PathScores:
+    def scores(self, block: Block, ctx: Context, *, relative: bool) -> PathScores:
         xp, terms = array_namespace(self.base), self.terms
         read, more = (block, None) if terms.read is None else terms.read(block, ctx)
         found = read.segment_sums(terms.columns, [0, *self.ks], terms.terms, ctx)
@@ -123,11 +124,12 @@ class _Separable:
         doubtful, most = xp.any(close, axis=1), xp.max(bound, axis=1)
         if not terms.compared:
             return PathScores(scores, scores, most, doubtful)
-        relative = xp.asarray(scores, copy=True)
+        others = xp.asarray(scores, copy=True) if relative else scores
         for s in to_host(xp.nonzero(doubtful)[0]).tolist():
             self._compare(scores, bound[s, :], s, block, ctx, relative=False)
-            self._compare(relative, bound[s, :], s, block, ctx, relative=True)
-        return PathScores(scores, relative, most, ~xp.isfinite(most))
+            if relative:
+                self._compare(others, bound[s, :], s, block, ctx, relative=True)
+        return PathScores(scores, others, most, ~xp.isfinite(most))
 
     def _compare(
         self, scores: Array, bound: Array, s: int, block: Block, ctx: Context, *, relative: bool
@@ -244,7 +246,7 @@ class _Forms:
     def support(self, number: int) -> Array:
         return self.selections[number].support
 
-    def scores(self, block: Block, ctx: Context) -> PathScores:
+    def scores(self, block: Block, ctx: Context, *, relative: bool) -> PathScores:
         xp, q = block.backend.xp, self.forms[0].coef.shape[1]
         # The scores of each k, and their bound.
         parts, offsets = [], []

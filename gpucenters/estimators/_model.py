@@ -1,0 +1,342 @@
+"""The base of all models: fitting, and the solution for each k."""
+
+from __future__ import annotations
+
+import copy
+import numbers
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from ..arrays.context import Context, run_with_oom_retry
+from ..arrays.devices import resolve_backend
+from ..arrays.namespace import array_namespace, to_numpy
+from ..arrays.typing import Array
+from ..blocks.block import Block
+from ..blocks.convert import as_block
+from ..blocks.readers import Reader
+from ..blocks.samples import Samples, check_every_class, make_samples
+from ..solvers.centers import Centers
+from ..solvers.permutation import NullGain
+from ..solvers.selection import Selection, check_k
+from ._fitted import Fitted, learned
+from .labels import encode, host_labels
+from .validation import validated, work_backend
+
+
+class CenterModel(BaseEstimator):
+    """Base of all models: a subclass solves (`_solve`)."""
+
+    _fitted: Fitted
+    classes_: np.ndarray
+    n_features_in_: int
+    k: Any
+    device: str | None
+    memory_budget: int | str | None
+    verbose: bool
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.array_api_support = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_fitted")
+
+    def __dir__(self) -> list[str]:
+        # scikit-learn's form asks for each attribute, which would form the wide ones.
+        def is_there(name: str) -> bool:
+            if isinstance(getattr(type(self), name, None), learned):
+                return self.__sklearn_is_fitted__()
+            return hasattr(self, name)
+
+        return [name for name in object.__dir__(self) if is_there(name)]
+
+    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
+        """What scikit-learn shows in a notebook: only what is there, and narrow."""
+        names = ["classes_", "n_features_in_", "feature_names_in_"]
+        if hasattr(self, "_fitted") and self._fitted.selection is not None:
+            names += ["support_", "ranking_", "objective_"]
+        values = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        shown = BaseEstimator._get_fitted_attr_html(SimpleNamespace(**values), doc_link)
+        shown.estimator_class = type(self)
+        return shown
+
+    # --- fitting -------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the model: the optimal centers and features, for every k at once.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            Dense arrays of any array-API library that can be changed in place (not JAX, Dask and
+            other lazy ones), memory maps, CSR or CSC of SciPy or cupyx, of any real type. Never
+            changed; sparse data are never made dense.
+        y : array of shape (n_samples,)
+            Class labels: numbers or strings, at least two classes.
+        sample_weight : array of shape (n_samples,), optional
+            Non-negative. Weights count as repetitions; 0 leaves a sample out.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        checked, attributes = validated(self, X)
+        classes, codes = encode(host_labels(y, type(self).__name__, checked.shape[0]))
+        if len(classes) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least two classes; y holds "
+                f"{len(classes)} class: {classes.tolist()}."
+            )
+
+        def solve(ctx: Context) -> Fitted:
+            block, samples = self._enter(checked, codes, classes, sample_weight, ctx)
+            check_every_class(samples, classes)
+            fitted = self._solve(block, samples, ctx)
+            assert fitted.centers is not None
+            fitted.selection = fitted.centers.select(self.k, ctx)
+            return fitted
+
+        backend, budget = work_backend(self, checked), self.memory_budget
+        fitted = run_with_oom_retry(solve, backend, budget, verbose=self.verbose)
+        self._commit(attributes, classes, fitted)
+        if self.verbose:
+            self._report(checked.shape)
+        return self
+
+    def _commit(self, attributes: dict[str, Any], classes: np.ndarray, fitted: Fitted) -> None:
+        """Set all fitted attributes in one assignment, which no interrupt can divide."""
+        kept = {n: value for n, value in self.__dict__.items() if n != "feature_names_in_"}
+        new = {"classes_": read_only(classes), "_fitted": fitted}
+        self.__dict__ = kept | attributes | new
+
+    def __copy__(self) -> Self:
+        new = self.__class__.__new__(self.__class__)
+        new.__dict__.update(self.__dict__)
+        if hasattr(self, "_fitted"):
+            self._fitted.share()  # a batch for one must not change the other
+        return new
+
+    def _enter(
+        self, X: Any, codes: np.ndarray, classes: np.ndarray, sample_weight: Any, ctx: Context
+    ) -> tuple[Block, Samples]:
+        block = self._read(as_block(X, ctx.backend, checked=True))
+        n, k = X.shape[0], len(classes)
+        return block, make_samples(codes, n, ctx.backend, n_classes=k, sample_weight=sample_weight)
+
+    def _reader(self) -> Reader | None:
+        """What this model reads in place of each value of X; None for the values themselves."""
+        return None
+
+    def _read(self, block: Block) -> Block:
+        """The block with its values read as this model takes them."""
+        reader = self._reader()
+        return block if reader is None else block.read_as(reader)
+
+    def _check_parameters(self) -> None:
+        """Raise for parameters that are wrong whatever the data are."""
+        check_k(self.k)
+        verbose: Any = self.verbose
+        if not isinstance(verbose, bool | np.bool_ | numbers.Integral) or verbose < 0:
+            raise ValueError(f"verbose={verbose!r} is not valid: use True, False or an int >= 0.")
+
+    def _solve(self, block: Block, samples: Samples, ctx: Context) -> Fitted:
+        raise NotImplementedError
+
+    def _null_gain(self, block: Block, samples: Samples, ctx: Context) -> NullGain:
+        """The gains of this fitted model under permuted labels, for `permutation_gains`."""
+        raise NotImplementedError
+
+    def _report(self, shape: tuple[int, int]) -> None:
+        print(
+            f"{type(self).__name__}: {shape[0]:,} x {shape[1]:,} in {self._fitted.backend}, "
+            f"{len(self.classes_)} classes, {len(self._support()):,} features selected, "
+            f"objective {self.objective_:.6g}"
+        )
+
+    # --- the solution --------------------------------------------------------------------------
+
+    def _ready(self) -> Fitted:
+        """The fitted state with its solution; raises where there is none yet."""
+        check_is_fitted(self)
+        return self._fitted.settled()
+
+    def _centers(self) -> Centers:
+        fitted = self._ready()
+        if fitted.centers is None:
+            fitted.centers = self._solve_statistics(fitted)
+        return fitted.centers
+
+    def _solve_statistics(self, fitted: Fitted) -> Centers:
+        """The solution from statistics alone, for models that they determine."""
+        raise NotImplementedError
+
+    def _selection(self) -> Selection:
+        fitted = self._ready()
+        if fitted.selection is None:
+            centers, k = self._centers(), fitted.params["k"]
+            fitted.selection = self._run(lambda ctx: centers.select(k, ctx))
+        return fitted.selection
+
+    def _run(self, task: Callable[[Context], Any]) -> Any:
+        """``task(context)`` where the model lives."""
+        return run_with_oom_retry(task, self._fitted.backend, self.memory_budget)
+
+    def _cached(self, name: str, make: Callable[[Any, Any, Context], Any]) -> Any:
+        """``make(centers, selection, context)``, formed once for this fit."""
+        cache = self._ready().cache
+        if name not in cache:
+            centers, selection = self._centers(), self._selection()
+            cache[name] = self._run(lambda ctx: make(centers, selection, ctx))
+        return cache[name]
+
+    def _support(self) -> np.ndarray:
+        return self._cached("support", lambda _, chosen, ctx: read_only(to_numpy(chosen.support)))
+
+    @learned
+    def support_(self) -> np.ndarray:
+        """The selected features, ascending; int64 of shape (k,), on the host."""
+        return self._support()
+
+    @learned
+    def ranking_(self) -> np.ndarray:
+        """The selected features by descending score; int64 of shape (k,), on the host."""
+        return self._cached("ranking", lambda _, chosen, ctx: read_only(to_numpy(chosen.ranking)))
+
+    @learned
+    def scores_(self) -> Array:
+        """The gain of each feature; float64 of shape (n_features,), on the model's device."""
+        return self._cached(
+            "scores", lambda centers, chosen, ctx: read_only(centers.feature_scores(chosen, ctx))
+        )
+
+    @learned
+    def scale_(self) -> Array | None:
+        """What each feature is divided by; float64 of shape (n_features,), or None."""
+        return read_only(getattr(self._centers(), "scale", None))
+
+    @learned
+    def centers_(self) -> Array:
+        """Class centers on the support; float64 of shape (n_classes, k), in the units of X."""
+        return self._cached(
+            "centers",
+            lambda centers, chosen, ctx: read_only(
+                self._of_every_class(*centers.centers_at(chosen.support))
+            ),
+        )
+
+    def _of_every_class(self, of_met: Array, of_others: Array) -> Array:
+        """Rows of all K classes: those of the classes met, and one row for each other class."""
+        met = self._fitted.met
+        if met is None:
+            return of_met
+        xp = array_namespace(of_met)
+        found = xp.concat([of_met, of_others[None, ...]], axis=0)
+        index = np.full(len(self.classes_), len(met))
+        index[list(met)] = np.arange(len(met))
+        return xp.take(found, self._fitted.backend.asarray(index), axis=0)
+
+    @learned
+    def objective_(self) -> float:
+        """The minimum of the objective for this k, in scaled units."""
+        return self._cached(
+            "objective", lambda centers, chosen, ctx: centers.objective(chosen.support, ctx)
+        )
+
+    def with_k(self, k: int | float | str) -> Self:
+        """A fitted copy of this model at another k, without the data.
+
+        Parameters
+        ----------
+        k : int, float or "all"
+
+        Returns
+        -------
+        model
+            Equal to one fitted with this k on the same data.
+        """
+        fitted = self._ready()
+        new = copy.copy(self)
+        new.k = k
+        centers, start = self._centers(), fitted.selection
+        selection = self._run(lambda ctx: centers.select(k, ctx, warm_start=start))
+        params = fitted.params | {"k": k}
+        new._fitted = fitted.shared_with(params=params, selection=selection)
+        return new
+
+    def to(self, device: str) -> Self:
+        """A fitted copy of this model that lives on another device.
+
+        Parameters
+        ----------
+        device : {"cpu", "cuda", "cuda:N", "auto"}
+            "cpu" means NumPy. The copy's ``device`` parameter is set to it.
+
+        Returns
+        -------
+        model
+        """
+        fitted = self._ready()
+        if device is None:
+            raise ValueError("to() needs the name of a device: 'cpu', 'cuda', 'cuda:N' or 'auto'.")
+        with fitted.backend.current():
+            backend = resolve_backend(device, fitted.backend.zeros(1))
+        new = copy.copy(self)
+        new.device = device
+        with backend.current():
+            centers = fitted.centers and fitted.centers.to(backend)
+            statistics = fitted.share()
+            statistics = statistics and statistics.moved(backend)
+            selection = fitted.selection and fitted.selection.to(backend)
+        new._fitted = fitted.shared_with(
+            backend=backend, centers=centers, statistics=statistics, selection=selection
+        )
+        return new
+
+    def save(self, path: Any, full: bool = False) -> None:
+        """Write the fitted model to one portable file, for `gpucenters.load`.
+
+        The file holds no code and no pickle, and no part of the data. It is written beside its
+        place and then renamed, so that an interrupt leaves no half-written file.
+
+        Parameters
+        ----------
+        path : str, path-like or binary file
+            Where to write; a file that is there is replaced.
+        full : bool, default=False
+            False writes what the selected features need: the loaded model predicts, transforms,
+            names its features, and does `with_k` for fewer of them (`SparseMultinomialNB`, whose
+            supports for different k are not nested, for its own k alone); all features where the
+            model selects all. True writes the scores of all features and the statistics as well,
+            so that the loaded model does all that this one does: `partial_fit` goes on from it.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For labels or parameters that a file cannot hold; for a stream that cannot be solved
+            yet, unless ``full``; with ``full`` for a model that was loaded from a file without.
+
+        Notes
+        -----
+        The file keeps the parameters, ``device`` among them, and what `set_output` has chosen, but
+        no metadata requests. Arrays of a device are written as host arrays. A checksum finds files
+        that are truncated or altered; it is no signature.
+        """
+        from ..files import save
+
+        save(self, path, full=full)
+
+
+def read_only(x: Any) -> Any:
+    """``x``; of NumPy's a read-only view, since copies of a model share the array."""
+    if isinstance(x, np.ndarray):
+        x = x.view()
+        x.flags.writeable = False
+    return x

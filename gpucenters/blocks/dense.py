@@ -102,8 +102,9 @@ class DenseBlock:
         columns = [slice(*cut) for cut in ranges(m, width)]
         strips = ranges(n, rows)
         for start, stop in ctx.progress(strips, -(-n // rows), "rows added"):
-            labels = samples.row_labels(start, stop)
-            yield Strip(labels, columns, partial(self._float64, (start, stop)))
+            labels, factors = samples.row_labels(start, stop), samples.backend_square_factors
+            factors = None if factors is None else factors[start:stop]
+            yield Strip(labels, columns, partial(self._float64, (start, stop)), factors)
 
     def _float64(self, rows: tuple[int, int], columns: slice) -> Array:
         """A rectangle of the array as float64, in memory of its own."""

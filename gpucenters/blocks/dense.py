@@ -321,7 +321,7 @@ class DenseBlock:
         xp = self.backend.xp
         out = self.backend.zeros((n, q))
         d = int(columns.shape[0])
-        rows = max(1, self._chunk_size(ctx) // d)  # by the shape alone: see `grid`
+        rows = max(1, self._chunk_size(ctx) // max(1, d))  # by the shape alone: see `grid`
         every = d == m and ascending
         here = range(m) if every else backend_of(self.array).move(columns)
 

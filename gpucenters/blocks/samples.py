@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -90,6 +90,11 @@ class Samples:
         return None if e is None else 1.0 / np.where(e > 0, e, 1.0)
 
     @cached_property
+    def backend_exposure(self) -> Array | None:
+        """The exposures on the backend of the block."""
+        return None if self.exposure is None else self.backend.asarray(self.exposure)
+
+    @cached_property
     def backend_square_factors(self) -> Array | None:
         """The factors of squares on the backend of the block."""
         return None if self.square_factors is None else self.backend.asarray(self.square_factors)
@@ -107,6 +112,10 @@ class Samples:
         bounds = np.searchsorted(codes[order], np.arange(self.n_classes + 1))
         present = np.flatnonzero(np.diff(bounds))
         return [(int(c), order[bounds[c] : bounds[c + 1]]) for c in present]
+
+    def with_exposure(self, exposure: Any) -> Samples:
+        """These rows with exposures: n numbers of any library, finite and not negative."""
+        return replace(self, exposure=check_weights(exposure, len(self.codes), "exposure"))
 
     def row_labels(self, start: int, stop: int) -> RowLabels:
         """The classes and weights of the rows start..stop, to sum such rows by."""
@@ -147,9 +156,8 @@ def make_samples(
     *,
     n_classes: int | None = None,
     sample_weight: Any = None,
-    exposure: Any = None,
 ) -> Samples:
-    """Check class codes, sample weights and exposures.
+    """Check class codes and sample weights.
 
     Parameters
     ----------
@@ -162,13 +170,11 @@ def make_samples(
         K; by default the largest code + 1.
     sample_weight : array of shape (n_samples,), of any library, optional
         Non-negative and finite; 0 leaves the row out.
-    exposure : array of shape (n_samples,), of any library, optional
-        Non-negative and finite.
 
     Raises
     ------
     ValueError
-        For lengths that differ, codes out of range, negative or non-finite weights or exposures.
+        For lengths that differ, codes out of range, negative or non-finite weights.
     """
     check_input(codes, "y")
     codes = to_numpy(codes)
@@ -184,8 +190,7 @@ def make_samples(
         bad = int(np.flatnonzero((codes < 0) | (codes >= k))[0])
         raise ValueError(f"class code {codes[bad]} in row {bad} is not one of 0..{k - 1}.")
     codes = codes.astype(np.min_scalar_type(max(k - 1, 0)), copy=False)
-    weights = check_weights(sample_weight, n_samples)
-    return Samples(backend, codes, weights, k, check_weights(exposure, n_samples, "exposure"))
+    return Samples(backend, codes, check_weights(sample_weight, n_samples), k)
 
 
 def check_weights(

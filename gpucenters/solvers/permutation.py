@@ -19,11 +19,15 @@ from ..blocks.block import Block, Strip
 from ..blocks.labels import Labels
 from ..blocks.samples import Samples
 from .bernoulli import bernoulli_gain
+from .deviations import EPS
 from .divergence import divergence
+from .gaussian import class_variances, gaussian_gain
 from .l1 import l1_loss, l1_medians, scaled_l1_gain
 from .l2 import l2_gain, scaled_l2_gain
-from .scaling import Scale, scale_divisor, scale_of_sums
+from .poisson import dispersion_divisor, poisson_dispersion, poisson_gain, row_totals
+from .scaling import Scale, scale_divisor, scale_of_sums, zero_up_to
 from .selection import ranking_key
+from .shrunken import shrunken_size, standard_scale
 
 _BYTES_PER_GAIN = 160  # workspace for each class of a gain
 _BYTES_PER_LABEL = 9  # a class code, and the indicator of one class
@@ -104,7 +108,7 @@ def multinomial_null_gain(block: Block, samples: Samples, alpha: float, ctx: Con
     """Gains of sparse multinomial naive Bayes: h_i(p) at p the shares of the classes in all."""
     backend, m = block.backend, block.shape[1]
     xp, k = backend.xp, samples.n_classes
-    row_sums = block.product(backend.arange(m), backend.zeros(m), backend.zeros((m, 1)) + 1.0, ctx)
+    row_sums = row_totals(block, ctx)[:, None]
 
     @lru_cache(maxsize=1)
     def shares(labels: Labels) -> list[Array]:
@@ -116,6 +120,80 @@ def multinomial_null_gain(block: Block, samples: Samples, alpha: float, ctx: Con
         strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
     ) -> Array:
         return divergence(strip.label_sums(labels, start, stop) + alpha, shares(labels))
+
+    return gain
+
+
+def poisson_null_gain(
+    block: Block, samples: Samples, alpha: float, kind: str, scale: str | None, ctx: Context
+) -> NullGain:
+    """Gains of sparse Poisson naive Bayes; the exposures of the classes go with the labels.
+
+    Raises
+    ------
+    ValueError
+        For a dispersion with row totals as exposures: sums of x^2 by the exposure are no function
+        of the sums of x and x^2.
+    """
+    backend, xp, k, n = block.backend, block.backend.xp, samples.n_classes, block.shape[0]
+    weight = backend.asarray(samples.class_weight)[:, None, None]
+    if scale is not None and kind != "unit":
+        raise ValueError(
+            "permutation_gains takes scale='dispersion' with exposure=None only: use scale=None."
+        )
+    totals = row_totals(block, ctx) if kind == "total" else None
+
+    @lru_cache(maxsize=1)
+    def exposure(labels: Labels) -> Array:
+        if totals is None:
+            return weight
+        return xp.stack([totals @ labels.indicator(c) for c in range(k)])[:, None, :]
+
+    def gain(
+        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
+    ) -> Array:
+        if scale is None:
+            total = strip.label_sums(labels, start, stop)
+            return poisson_gain(total, exposure(labels), alpha, n)
+        total, centred = strip.label_moments(labels, start, stop)
+        square = centred + total * (total / weight)
+        divisor = dispersion_divisor(samples.class_weight, samples.count)
+        dispersion = poisson_dispersion(total, weight, square, divisor)
+        return poisson_gain(total, weight, alpha, n) / dispersion
+
+    return gain
+
+
+def gaussian_null_gain(
+    samples: Samples, pooling: float, epsilon: float, ddof: int
+) -> NullGain:
+    """Gains of sparse Gaussian naive Bayes; ``epsilon`` does not depend on the labels."""
+    backend, xp, weight, n = samples.backend, samples.backend.xp, samples.class_weight, len(samples.codes)
+
+    def gain(
+        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
+    ) -> Array:
+        parts = (_flat(part) for part in strip.label_moments(labels, start, stop))
+        variance, between, of_all = class_variances(*parts, weight, n, ddof, backend)
+        found, _ = gaussian_gain(variance, between, weight, pooling, epsilon)
+        found = xp.where(of_all > 0, found, xp.zeros_like(found))
+        least = xp.zeros_like(found) + sum(weight) * (n * EPS) ** 2
+        return _of_shape(zero_up_to(least, found), labels)
+
+    return gain
+
+
+def shrunken_null_gain(samples: Samples, offset: float) -> NullGain:
+    """Sizes max_c |d_c| of nearest shrunken centroids, with a given s0."""
+    backend, weight, n = samples.backend, samples.class_weight, len(samples.codes)
+    divisor = scale_divisor(samples, "pooled")
+
+    def gain(
+        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
+    ) -> Array:
+        total, centred = (_flat(part) for part in strip.label_moments(labels, start, stop))
+        sigma = standard_scale(total, centred, weight, n, divisor, backend) + offset
+        return _of_shape(shrunken_size(total, sigma, weight, n, backend), labels)
 
     return gain
 

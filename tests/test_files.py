@@ -300,7 +300,7 @@ def test_what_needs_all_features_says_full(model: Any) -> None:
         with pytest.raises(ValueError, match="full=True"):
             call(there)
         call(fitted)
-    if getattr(model, "scale", None) is None:
+    if fitted.scale_ is None:
         assert there.scale_ is None
     else:
         with pytest.raises(AttributeError, match="full=True"):

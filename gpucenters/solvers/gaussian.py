@@ -193,11 +193,18 @@ def gaussian_gain(
     off = variance - variance[0, :]
     p = backend_of(variance).asarray([w / total for w in weight])[:, None]
     mean_off = xp.sum(p * off, axis=0)
-    excess = (1 - pooling) * (off - mean_off)
-    floor = variance[0, :] + mean_off + epsilon
+    mean = variance[0, :] + mean_off
+    smoothed = (1 - pooling) * variance + pooling * mean + epsilon
+    floor = mean + epsilon
     safe = xp.where(floor > 0, floor, xp.ones_like(floor))
-    spread = xp.sum(p * log_excess(excess / safe), axis=0)
-    return total / 2 * (xp.log1p(between / safe) + spread), floor + excess
+    z = (1 - pooling) * (off - mean_off) / safe
+    # 1 + z has lost the digits of small variances.
+    small = (z < -0.5) & (smoothed > 0)
+    one = xp.ones_like(z)
+    ratio = xp.where(small, smoothed, one) / xp.where(small, safe * one, one)
+    excess = xp.where(small, z - xp.log(ratio), log_excess(z))
+    spread = xp.sum(p * excess, axis=0)
+    return total / 2 * (xp.log1p(between / safe) + spread), smoothed
 
 
 def class_variances(

@@ -20,7 +20,14 @@ from .deviations import EPS, class_deviations, zero_if_constant
 from .entry import solve_from_data
 from .linear_form import LinearForm
 from .scaling import variance_divisor
-from .selection import Selection, ranking_key, resolve_k, warn, warn_of_no_gain
+from .selection import (
+    Selection,
+    UninformativeFeaturesWarning,
+    ranking_key,
+    resolve_k,
+    warn,
+    warn_of_no_gain,
+)
 
 
 @dataclass(frozen=True)
@@ -92,7 +99,8 @@ class ShrunkenCenters(Centers):
         if support.shape[0] == 0:
             warn(
                 "no feature survives: all class centroids are shrunken to the mean of all samples, "
-                "and the priors decide. Use a smaller threshold, or more features."
+                "and the priors decide. Use a smaller threshold, or more features.",
+                UninformativeFeaturesWarning,
             )
         return Selection(support, xp.take(self.size, support))
 

@@ -117,9 +117,7 @@ def exact_poisson(
         e, X, y = fractions(exposure), fractions(X), [int(c) for c in y]
         E = [sum(w * v for w, v, c in zip(s, e, y, strict=True) if c == d) for d in range(K)]
         t = [sum(f[c][i] for c in range(K)) / (sum(E) or 1) for i in range(m)]
-        free = [
-            [(f[c][i] + alpha) / (t[i] * E[c] + alpha) for i in range(m)] for c in range(K)
-        ]
+        free = [[(f[c][i] + alpha) / (t[i] * E[c] + alpha) for i in range(m)] for c in range(K)]
         scale = [Fraction(1)] * m
         if dispersion:
             for i in range(m):
@@ -200,7 +198,9 @@ class TrueCentroids:
     scale: list
 
 
-def exact_shrunken(X: Any, y: Any, k: int | None, threshold: Any = None, weights: Any = None, offset: Any = None) -> TrueCentroids:
+def exact_shrunken(
+    X: Any, y: Any, k: int | None, threshold: Any = None, weights: Any = None, offset: Any = None
+) -> TrueCentroids:
     """Nearest shrunken centroids at k features (None: all) or at a threshold."""
     with localcontext() as context:
         context.prec = DIGITS

@@ -173,7 +173,10 @@ def test_p_values_are_of_likelihood_ratios() -> None:
     gain, pvalues = gaussian_gain(A, y)
     for i in range(6):
         x = A[:, i]
-        own = sum(scipy.stats.norm.logpdf(a, a.mean(), a.std()).sum() for a in (x[y == c] for c in range(3)))
+        own = sum(
+            scipy.stats.norm.logpdf(a, a.mean(), a.std()).sum()
+            for a in (x[y == c] for c in range(3))
+        )
         ratio = own - scipy.stats.norm.logpdf(x, x.mean(), x.std()).sum()
         assert gain[i] == pytest.approx(ratio, rel=1e-9)
         assert pvalues[i] == pytest.approx(scipy.stats.chi2.sf(2 * ratio, 4), rel=1e-8)
@@ -181,7 +184,10 @@ def test_p_values_are_of_likelihood_ratios() -> None:
     f = f_classif(A, y)[0]
     expected = scipy.stats.chi2.sf(90 * np.log1p(f * 2 / 87), 2)
     np.testing.assert_allclose(pooled.pvalues_, expected, rtol=1e-9)
-    assert SelectFdr(gaussian_gain, alpha=0.01).fit(A, y).get_support(indices=True).tolist() == [1, 2]
+    assert SelectFdr(gaussian_gain, alpha=0.01).fit(A, y).get_support(indices=True).tolist() == [
+        1,
+        2,
+    ]
     half = SparseGaussianNB(pooling=0.5).fit(A, y)
     assert not hasattr(half, "pvalues_")
     with pytest.raises(AttributeError, match="for pooling 0 and 1 only"):

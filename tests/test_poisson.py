@@ -125,7 +125,10 @@ def test_the_gain_is_the_likelihood_ratio_of_a_poisson_regression() -> None:
     for i in (0, 1, 5):
         x = COUNTS[:, i]
         own = np.bincount(Y, x) / np.bincount(Y, EXPOSURE)
-        logs = [scipy.stats.poisson.logpmf(x, EXPOSURE * r).sum() for r in (own[Y], x.sum() / EXPOSURE.sum())]
+        logs = [
+            scipy.stats.poisson.logpmf(x, EXPOSURE * r).sum()
+            for r in (own[Y], x.sum() / EXPOSURE.sum())
+        ]
         assert gain[i] == pytest.approx(logs[0] - logs[1], rel=1e-10)
         assert pvalues[i] == pytest.approx(scipy.stats.chi2.sf(2 * gain[i], 2), rel=1e-10)
     assert gain[3] == 0 and pvalues[3] == 1
@@ -197,7 +200,7 @@ def test_exposures_are_handed_in_where_the_model_was_fitted_with_them() -> None:
     given = SparsePoissonNB().fit(COUNTS, Y, exposure=EXPOSURE)
     without = SparsePoissonNB().fit(COUNTS, Y)
     for name in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
-        with pytest.raises(ValueError, match="hand the exposures of these rows"):
+        with pytest.raises(ValueError, match="hand the exposures of these rows to this method"):
             getattr(given, name)(COUNTS)
         with pytest.raises(ValueError, match="was fitted without exposure="):
             getattr(without, name)(COUNTS, exposure=EXPOSURE)
@@ -271,5 +274,7 @@ def test_negative_counts_are_named(backend: Any) -> None:
     X[5, 2] = -1
     for held in backend.containers(X):
         for scale in (None, "dispersion"):
-            with pytest.raises(ValueError, match=r"Negative values .* feature 2 \(first in row 5\)"):
+            with pytest.raises(
+                ValueError, match=r"Negative values .* feature 2 \(first in row 5\)"
+            ):
                 SparsePoissonNB(scale=scale).fit(held, Y)

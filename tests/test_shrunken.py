@@ -20,7 +20,6 @@ from gpucenters import (
     UninformativeFeaturesWarning,
     load,
 )
-from gpucenters.solvers import shrunken_centroids
 
 rng = np.random.default_rng(0)
 Y = np.arange(40) % 3

@@ -193,9 +193,7 @@ def make_samples(
     return Samples(backend, codes, check_weights(sample_weight, n_samples), k)
 
 
-def check_weights(
-    weights: Any, n_samples: int, name: str = "sample_weight"
-) -> np.ndarray | None:
+def check_weights(weights: Any, n_samples: int, name: str = "sample_weight") -> np.ndarray | None:
     """Sample weights as float64 on the host; None where all are 1. Raises for bad ones.
 
     ``name`` is that of other numbers of which the same is asked.
@@ -229,8 +227,7 @@ def check_weights(
     bad = np.flatnonzero(weights < 0)
     if bad.size:
         raise ValueError(
-            f"Negative values in data passed to `{name}`, first in row {bad[0]}: "
-            f"{weights[bad[0]]}."
+            f"Negative values in data passed to `{name}`, first in row {bad[0]}: {weights[bad[0]]}."
         )
     bad = np.flatnonzero(
         (weights > 0) & ((weights < 1 / _LARGEST_WEIGHT) | (weights > _LARGEST_WEIGHT))

@@ -78,8 +78,8 @@ class ExposedClassifier(StatisticsClassifier):
             return ones
         if self._of_rows is None:
             raise ValueError(
-                f"this {type(self).__name__} was fitted with exposure=: hand the exposures of these "
-                "rows to this method too."
+                f"this {type(self).__name__} was fitted with exposure=: hand the exposures of "
+                "these rows to this method too."
             )
         given = check_weights(self._of_rows, n, "exposure")
         if given is None:

@@ -174,8 +174,8 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
         pooling = self._fitted.params["pooling"]
         if pooling not in (0, 1):
             raise ValueError(
-                f"there are p-values for pooling 0 and 1 only, not for pooling={pooling!r}, of which "
-                "the distribution is not known."
+                f"there are p-values for pooling 0 and 1 only, not for pooling={pooling!r}, of "
+                "which the distribution is not known."
             )
         return gaussian_ratio(statistics, ctx, pooling)
 

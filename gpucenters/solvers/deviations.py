@@ -6,8 +6,7 @@ from ..arrays.backend import Backend
 from ..arrays.functions import array_namespace
 from ..arrays.typing import Array
 from .l2 import mean_differences
-
-EPS = 2.0**-52
+from .scaling import is_constant
 
 
 def class_deviations(
@@ -34,10 +33,6 @@ def class_deviations(
 
 
 def zero_if_constant(variance: Array, size: Array, n: int) -> Array:
-    """The variance of values of some size, with 0 where it is that of rounding.
-
-    The bound of scikit-learn's StandardScaler: ``v <= n eps v + (n eps size)^2``.
-    """
-    xp = array_namespace(variance)
-    constant = variance <= n * EPS * variance + (n * EPS * size) ** 2
-    return xp.where(constant, xp.zeros_like(variance), variance)
+    """The variance of n values of some size, with 0 where it is that of rounding."""
+    constant = is_constant(variance, size, n)
+    return array_namespace(variance).where(constant, variance * 0, variance)

@@ -17,14 +17,14 @@ from ..blocks.samples import Samples
 from ..statistics.moments import ClassMoments, class_moments
 from .centers import SparseCenters
 from .close_scores import UNIT_ROUNDOFF
-from .deviations import EPS, class_deviations, zero_if_constant
+from .deviations import class_deviations, zero_if_constant
 from .divergence import log_excess
 from .entry import solve_from_data
 from .linear_form import of_priors
 from .path_terms import PathTerms
-from .scaling import zero_up_to
+from .scaling import EPS, zero_up_to
 
-Params = tuple[Array, Array, Array, Array]
+Params = tuple[Array, ...]  # tied mean, deviation, 1 / variance, log(variance) / 2
 
 
 @dataclass(frozen=True)
@@ -141,12 +141,12 @@ class _DensityTerms:
 
     def _terms(self, x: Array, params: Params) -> list[Array]:
         """Scores of values x of some features, and their bound, from params (K, ...)."""
-        found, largest = [], None
+        found, largest = [], abs(x) * 0
         for c in range(params[0].shape[0]):
             own = [p[c, ...] for p in params]
-            found.append(_negative_log_density(x, *own))
-            size = found[c] - own[3] + abs(own[3])
-            largest = size if largest is None else array_namespace(x).maximum(largest, size)
+            d = _negative_log_density(x, *own)
+            largest = array_namespace(x).maximum(largest, d - own[3] + abs(own[3]))
+            found.append(d)
         scores = [found[0] - found[1]] if len(found) == 2 else [-d for d in found]
         return [*scores, largest * self.size]
 

@@ -16,10 +16,9 @@ from ..statistics.class_sums import ClassSums
 from ..statistics.exposed_sums import ExposedSums
 from ..statistics.moments import ClassMoments
 from .bernoulli import bernoulli_gain
-from .deviations import EPS
 from .gaussian import class_variances, gaussian_gain
 from .poisson import poisson_gain
-from .scaling import zero_up_to
+from .scaling import EPS, zero_up_to
 
 
 def bernoulli_ratio(sums: ClassSums, ctx: Context) -> Array:
@@ -33,9 +32,7 @@ def bernoulli_ratio(sums: ClassSums, ctx: Context) -> Array:
 def poisson_ratio(sums: ExposedSums, ctx: Context) -> Array:
     """Gains of Poisson rates, without dispersion: (m,)."""
     exposure, n = sums.backend.asarray(sums.class_exposure(ctx))[:, None], sum(sums.count)
-    return _of_columns(
-        lambda part: poisson_gain(sums.total[:, part], exposure, 0.0, n), sums, ctx
-    )
+    return _of_columns(lambda part: poisson_gain(sums.total[:, part], exposure, 0.0, n), sums, ctx)
 
 
 def gaussian_ratio(moments: ClassMoments, ctx: Context, pooling: float) -> Array:

@@ -19,13 +19,12 @@ from ..blocks.block import Block, Strip
 from ..blocks.labels import Labels
 from ..blocks.samples import Samples
 from .bernoulli import bernoulli_gain
-from .deviations import EPS
 from .divergence import divergence
 from .gaussian import class_variances, gaussian_gain
 from .l1 import l1_loss, l1_medians, scaled_l1_gain
 from .l2 import l2_gain, scaled_l2_gain
 from .poisson import dispersion_divisor, poisson_dispersion, poisson_gain, row_totals
-from .scaling import Scale, scale_divisor, scale_of_sums, zero_up_to
+from .scaling import EPS, Scale, scale_divisor, scale_of_sums, zero_up_to
 from .selection import ranking_key
 from .shrunken import shrunken_size, standard_scale
 
@@ -164,17 +163,20 @@ def poisson_null_gain(
     return gain
 
 
-def gaussian_null_gain(
-    samples: Samples, pooling: float, epsilon: float, ddof: int
-) -> NullGain:
+def gaussian_null_gain(samples: Samples, pooling: float, epsilon: float, ddof: int) -> NullGain:
     """Gains of sparse Gaussian naive Bayes; ``epsilon`` does not depend on the labels."""
-    backend, xp, weight, n = samples.backend, samples.backend.xp, samples.class_weight, len(samples.codes)
+    backend, xp, weight, n = (
+        samples.backend,
+        samples.backend.xp,
+        samples.class_weight,
+        len(samples.codes),
+    )
 
     def gain(
         strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
     ) -> Array:
-        parts = (_flat(part) for part in strip.label_moments(labels, start, stop))
-        variance, between, of_all = class_variances(*parts, weight, n, ddof, backend)
+        total, centred = (_flat(part) for part in strip.label_moments(labels, start, stop))
+        variance, between, of_all = class_variances(total, centred, weight, n, ddof, backend)
         found, _ = gaussian_gain(variance, between, weight, pooling, epsilon)
         found = xp.where(of_all > 0, found, xp.zeros_like(found))
         least = xp.zeros_like(found) + sum(weight) * (n * EPS) ** 2

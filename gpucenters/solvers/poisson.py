@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.functions import array_namespace, to_float
 from ..arrays.typing import Array
@@ -16,12 +15,11 @@ from ..blocks.readers import NotNegative
 from ..blocks.samples import Samples
 from ..statistics.exposed_sums import ExposedSums, exposed_sums
 from .centers import SparseCenters
-from .deviations import EPS
 from .divergence import log1p, phi
 from .entry import solve_from_data
 from .linear_form import FeatureForm
 from .path_terms import PathTerms, linear_terms
-from .scaling import variance_divisor, zero_up_to
+from .scaling import EPS, variance_divisor, zero_up_to
 from .smoothing import check_alpha
 
 SCALES = (None, "dispersion")

@@ -16,10 +16,10 @@ from ..blocks.errors import raise_overflow
 from ..blocks.samples import Samples
 from ..statistics.moments import ClassMoments, class_moments
 from .centers import Centers
-from .deviations import EPS, class_deviations, zero_if_constant
+from .deviations import class_deviations, zero_if_constant
 from .entry import solve_from_data
 from .linear_form import LinearForm
-from .scaling import variance_divisor
+from .scaling import EPS, variance_divisor
 from .selection import (
     Selection,
     UninformativeFeaturesWarning,
@@ -120,7 +120,11 @@ class ShrunkenCenters(Centers):
     def _deviations(self, columns: Array | slice) -> tuple[Array, Array]:
         """Class means less the mean of all samples, and this mean, of some columns."""
         by_slice = isinstance(columns, slice)
-        total = self.total[:, columns] if by_slice else self.backend.xp.take(self.total, columns, axis=1)
+        total = (
+            self.total[:, columns]
+            if by_slice
+            else self.backend.xp.take(self.total, columns, axis=1)
+        )
         return _deviations(total, self.class_weight, self.n_samples, self.backend)
 
     def _shrunken(self, support: Array) -> tuple[Array, Array]:
@@ -181,7 +185,7 @@ class ShrunkenCenters(Centers):
 
 
 def _unit(weight: tuple[float, ...], backend: Backend) -> Array:
-    """m_c = sqrt(1 / W_c - 1 / W): (K, 1). (The paper prints a plus: a misprint.)"""
+    """Factors m_c = sqrt(1 / W_c - 1 / W): (K, 1). The paper prints a plus, a misprint."""
     whole = sum(weight)
     return backend.asarray([math.sqrt(1 / w - 1 / whole) for w in weight])[:, None]
 
@@ -256,7 +260,7 @@ def _or_one(sigma: Array) -> Array:
 def standard_scale(
     total: Array, centred: Array, weight: list[float], n: int, divisor: float, backend: Backend
 ) -> Array:
-    """s of some features, (b,), from class sums and centred squares, (K, b): 0 for rounding."""
+    """Deviations s of some features, (b,), from class sums and centred squares, both (K, b)."""
     xp, w = backend.xp, backend.asarray(weight)[:, None]
     size = xp.max(xp.abs(total / w), axis=0)
     return xp.sqrt(zero_if_constant(xp.sum(centred, axis=0) / divisor, size, n))
@@ -265,7 +269,7 @@ def standard_scale(
 def shrunken_size(
     total: Array, sigma: Array, weight: list[float], n: int, backend: Backend
 ) -> Array:
-    """max_c |d_c| of some features, (b,), where sigma is s + s0; 1 in place of 0."""
+    """Sizes max_c |d_c| of some features, (b,), where sigma is s + s0; 1 in place of 0."""
     xp = backend.xp
     deviation, _ = _deviations(total, tuple(weight), n, backend)
     return xp.max(xp.abs(deviation) / _unit(tuple(weight), backend), axis=0) / _or_one(sigma)

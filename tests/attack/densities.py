@@ -95,4 +95,6 @@ def _shrunken(rng: np.random.Generator, problem: Problem, report: Report) -> Non
             continue
         centroids = np.array(truth.centroids, dtype=float)[:, list(truth.support)]
         if not np.allclose(short.centers_, centroids, rtol=0, atol=1e-9 + 1e-15 * size):
-            report.fail("shrunken: centroids", text, f"model.with_k({k}).centers_", f"# {centroids}")
+            report.fail(
+                "shrunken: centroids", text, f"model.with_k({k}).centers_", f"# {centroids}"
+            )

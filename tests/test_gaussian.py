@@ -17,6 +17,7 @@ from strategies import quietly
 
 from gpucenters import L2CenterClassifier, SparseGaussianNB, gaussian_gain
 from gpucenters.solvers import gaussian_nb
+from gpucenters.solvers.gaussian import _DensityTerms
 
 rng = np.random.default_rng(0)
 Y = np.arange(60) % 3
@@ -71,6 +72,48 @@ def test_null_features_have_a_gain_of_exactly_zero(
         found = gaussian_nb(held, y, pooling=pooling, var_smoothing=1e-3).gain
         assert backend.host(found).tolist()[:3] == [0, 0, 0]
         assert found[3] > 1
+
+
+def test_what_is_null_up_to_rounding_has_no_gain(backend: Any) -> None:
+    y = np.repeat([0, 1], 3)
+    sums = np.asarray([0.1, 0.2, 0.3, 0.3, 0.2, 0.1])  # in another order of additions
+    constant = np.where(np.arange(6) % 2, 0.3, 0.1 + 0.2)
+    assert sum(sums[:3]) != sum(sums[3:]) and len(set(constant)) == 2
+    for held in backend.containers(np.stack([sums, constant, y], axis=1)):
+        for pooling in (0, 1):
+            found = gaussian_nb(held, y, pooling=pooling, var_smoothing=1e-3).gain
+            assert backend.host(found).tolist()[:2] == [0, 0]
+    nearly = np.concatenate([constant[:3], [1.0, 2, 4]])
+    for held in backend.containers(nearly[:, None]):
+        with pytest.raises(ValueError, match="feature 0 has no variance in class 0"):
+            gaussian_nb(held, y, var_smoothing=0)
+
+
+def test_gains_near_zero_and_of_small_variances_keep_their_digits(backend: Any) -> None:
+    y = np.repeat([0, 1], 4)
+    near = np.asarray([1000.0, 1001, 1002, 1003, 1000, 1001, 1002, 1003 + 1 / 1024])
+    small = np.asarray([0, 0, 0, 2.0**-12, 0, 1, 2, 3])
+    A = np.stack([near, small], axis=1)
+    truth = exact_gaussian(A, y, Fraction(0), Fraction(1, 2**40))
+    for held in backend.containers(A):
+        found = backend.host(gaussian_nb(held, y, var_smoothing=2.0**-40).gain)
+        np.testing.assert_allclose(found, np.array(truth.gain, float), rtol=1e-11)
+
+
+def test_terms_of_a_path_are_those_of_the_decision_and_bound_them() -> None:
+    rng = np.random.default_rng(4)
+    for k in (2, 3):
+        params = tuple(rng.normal(size=(4, k, 1)))
+        params = (params[0][:1] + np.zeros((k, 1)), params[1], abs(params[2]), params[3])
+        terms = _DensityTerms(params, 1.0)
+        x = rng.normal(size=7)
+        there = terms.of_columns(x[:, None], slice(0, 1)).T
+        zero, beyond = terms.at_zero(), np.stack(terms.beyond_zero(x, np.zeros(7, int)))
+        np.testing.assert_allclose((zero + beyond)[:-1], there[:-1], rtol=1e-12, atol=1e-12)
+        d = x[:, None] - params[0].T - params[1].T
+        largest = np.max(abs(params[3].T) + d * d * params[2].T / 2, axis=1)
+        np.testing.assert_allclose(there[-1], largest)
+        np.testing.assert_allclose(beyond[-1], largest + zero[-1])
 
 
 @pytest.mark.parametrize("load", [load_wine, load_digits, load_breast_cancer])
@@ -135,7 +178,7 @@ def test_a_large_offset_changes_nothing(backend: Any) -> None:
         backend.host(m.decision_function(backend.array(a)))
         for m, a in ((far, A + 2.0**27), (near, A))
     ]
-    np.testing.assert_allclose(*scores, atol=1e-5)
+    np.testing.assert_allclose(*scores, atol=1.5e-7)
 
 
 def test_one_variance_ranks_as_the_analysis_of_variance(backend: Any) -> None:

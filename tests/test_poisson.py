@@ -19,6 +19,10 @@ from sklearn.naive_bayes import MultinomialNB
 from strategies import quietly
 
 from gpucenters import SparsePoissonNB, load, poisson_gain
+from gpucenters.arrays import grid
+from gpucenters.arrays.context import Context
+from gpucenters.blocks.convert import as_block
+from gpucenters.blocks.samples import make_samples
 from gpucenters.solvers import poisson_nb
 
 rng = np.random.default_rng(0)
@@ -82,10 +86,41 @@ def test_features_of_equal_rates_have_a_gain_of_exactly_zero(offset: int, backen
 
 
 def test_sums_of_real_counts_that_are_rounded_have_no_gain(backend: Any) -> None:
-    x = np.repeat([0.1, 0.2, 0.7], 7)
-    y = np.concatenate([np.arange(7) % 2, np.arange(7) % 2, np.arange(7) % 2])
-    for X in backend.containers(x[:, None] * 1e8 + np.zeros((1, 2))):
-        assert backend.host(poisson_nb(X, y, exposure=None).gain).tolist() == [0, 0]
+    x = np.asarray([0.1, 0.1, 0.1, 0.3, 0, 0])
+    assert sum(x[:3]) != sum(x[3:])
+    for X in backend.containers(np.stack([x, x * 1e8], axis=1)):
+        found = poisson_nb(X, [0, 0, 0, 1, 1, 1], exposure=None).gain
+        assert backend.host(found).tolist() == [0, 0]
+
+
+def test_ratios_of_rare_events_keep_their_digits(backend: Any) -> None:
+    rows = np.asarray([[1e6, 1e6], [0, 1e6]])
+    for X in backend.containers(rows):
+        model = SparsePoissonNB(k=1, alpha=1e-10, exposure=None).fit(X, [0, 1])
+        found = backend.host(model.decision_function(X))
+        # Of 500,000 expected events one class has a million, the other none.
+        logs = np.log(1e-10 / (5e5 + 1e-10)) - np.log((1e6 + 1e-10) / (5e5 + 1e-10))
+        np.testing.assert_allclose(found, [1e6 * logs + 1e6, 1e6], rtol=1e-13)
+
+
+def test_chunks_of_rows_divide_squares_by_their_own_exposures(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    expected = poisson_nb(COUNTS, Y, scale="dispersion").scale
+    monkeypatch.setattr(grid, "first_chunk", lambda backend, budget: 64)
+    for X in (COUNTS, scipy.sparse.csr_array(COUNTS), scipy.sparse.csc_array(COUNTS)):
+        found = poisson_nb(X, Y, scale="dispersion").scale
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_shares_of_counts_are_not_taken_away_from_sums() -> None:
+    X = scipy.sparse.csr_array(COUNTS)
+    for model, rows in ((SparsePoissonNB(scale="dispersion"), {}), (SparsePoissonNB(), EXPOSURE)):
+        given = {} if len(rows) == 0 else {"exposure": rows}
+        statistics = model.statistics(X, Y, **given)
+        ctx = Context.of(statistics.backend)
+        block = as_block(X[:5], statistics.backend)
+        assert statistics.without(block, make_samples(Y[:5], 5, statistics.backend), ctx) is None
 
 
 @pytest.mark.parametrize("classes", [2, 3])

@@ -129,6 +129,15 @@ def test_ties_at_the_threshold_leave_fewer_features_or_none(backend: Any) -> Non
         assert load(file, "cpu").support_.tolist() == []
 
 
+def test_means_that_are_equal_up_to_rounding_never_survive(backend: Any) -> None:
+    sums = np.asarray([0.1, 0.2, 0.3, 0.3, 0.2, 0.1])  # in another order of additions
+    assert sum(sums[:3]) != sum(sums[3:])
+    A = np.stack([sums, np.asarray([0.0, 1, 0, 1, 2, 1])], axis=1)
+    for held in backend.containers(A):
+        model = ShrunkenCentroidClassifier().fit(held, [0, 0, 0, 1, 1, 1])
+        assert model.support_.tolist() == [1] and float(model.scores_[0]) == 0
+
+
 def test_k_and_threshold_exclude_each_other() -> None:
     with pytest.raises(ValueError, match="both say what survives"):
         ShrunkenCentroidClassifier(k=2, threshold=0.5).fit(X, Y)

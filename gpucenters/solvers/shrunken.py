@@ -115,7 +115,7 @@ class ShrunkenCenters(Centers):
         if support.shape[0] == m:
             return self.least
         outside = xp.where(index_mask(support, m), xp.zeros_like(self.size), self.size)
-        return max(self.least, to_float(xp.max(outside)))
+        return to_float(xp.max(outside))
 
     def _deviations(self, columns: Array | slice) -> tuple[Array, Array]:
         """Class means less the mean of all samples, and this mean, of some columns."""

@@ -83,6 +83,9 @@ def test_what_is_null_up_to_rounding_has_no_gain(backend: Any) -> None:
         for pooling in (0, 1):
             found = gaussian_nb(held, y, pooling=pooling, var_smoothing=1e-3).gain
             assert backend.host(found).tolist()[:2] == [0, 0]
+    for held in backend.containers(np.stack([constant, np.asarray([0.0, 1, 2, 4, 5, 7])], axis=1)):
+        found = gaussian_nb(held, y, var_smoothing=0)
+        assert float(found.gain[0]) == 0 and backend.host(found.variance)[:, 0].tolist() == [0, 0]
     nearly = np.concatenate([constant[:3], [1.0, 2, 4]])
     for held in backend.containers(nearly[:, None]):
         with pytest.raises(ValueError, match="feature 0 has no variance in class 0"):
@@ -91,7 +94,7 @@ def test_what_is_null_up_to_rounding_has_no_gain(backend: Any) -> None:
 
 def test_gains_near_zero_and_of_small_variances_keep_their_digits(backend: Any) -> None:
     y = np.repeat([0, 1], 4)
-    near = np.asarray([1000.0, 1001, 1002, 1003, 1000, 1001, 1002, 1003 + 1 / 1024])
+    near = np.asarray([1000.0, 1001, 1002, 1003, 1000, 1001, 1002, 1003 + 2.0**-20])
     small = np.asarray([0, 0, 0, 2.0**-12, 0, 1, 2, 3])
     A = np.stack([near, small], axis=1)
     truth = exact_gaussian(A, y, Fraction(0), Fraction(1, 2**40))

@@ -106,10 +106,13 @@ def test_ratios_of_rare_events_keep_their_digits(backend: Any) -> None:
 def test_chunks_of_rows_divide_squares_by_their_own_exposures(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    expected = poisson_nb(COUNTS, Y, scale="dispersion").scale
+    counts, y = np.tile(COUNTS, (20, 1)), np.tile(Y, 20)
+    counts[600:] += np.arange(600)[:, None] % 7
+    expected = poisson_nb(counts, y, scale="dispersion").scale
     monkeypatch.setattr(grid, "first_chunk", lambda backend, budget: 64)
-    for X in (COUNTS, scipy.sparse.csr_array(COUNTS), scipy.sparse.csc_array(COUNTS)):
-        found = poisson_nb(X, Y, scale="dispersion").scale
+    monkeypatch.setattr(grid, "_MOST_ROWS", 50)
+    for X in (counts, scipy.sparse.csr_array(counts), scipy.sparse.csc_array(counts)):
+        found = poisson_nb(X, y, scale="dispersion").scale
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 

@@ -17,7 +17,7 @@ from strategies import quietly
 
 from gpucenters import L2CenterClassifier, SparseGaussianNB, gaussian_gain
 from gpucenters.solvers import gaussian_nb
-from gpucenters.solvers.gaussian import _DensityTerms
+from gpucenters.solvers.densities import DensityTerms
 
 rng = np.random.default_rng(0)
 Y = np.arange(60) % 3
@@ -108,7 +108,7 @@ def test_terms_of_a_path_are_those_of_the_decision_and_bound_them() -> None:
     for k in (2, 3):
         params = tuple(rng.normal(size=(4, k, 1)))
         params = (params[0][:1] + np.zeros((k, 1)), params[1], abs(params[2]), params[3])
-        terms = _DensityTerms(params, 1.0)
+        terms = DensityTerms(params, 1.0)
         x = rng.normal(size=7)
         there = terms.of_columns(x[:, None], slice(0, 1)).T
         zero, beyond = terms.at_zero(), np.stack(terms.beyond_zero(x, np.zeros(7, int)))

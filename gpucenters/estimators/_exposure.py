@@ -10,7 +10,7 @@ from ..arrays.context import Context
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.samples import Samples, check_weights
-from ..solvers.poisson import exposed_samples, require_exposure, row_totals
+from ..solvers.exposure import exposed_samples, require_exposure, row_totals
 from ..statistics.base import Statistics
 from ._base import CenterClassifier
 from ._statistics import StatisticsClassifier

@@ -14,7 +14,8 @@ from ..blocks.block import Block
 from ..blocks.samples import Samples
 from ..solvers.gaussian import GaussianCenters, check_gaussian, solve_gaussian
 from ..solvers.likelihood_ratio import gaussian_ratio
-from ..solvers.permutation import NullGain, gaussian_null_gain
+from ..solvers.null_gains import gaussian_null_gain
+from ..solvers.permutation import NullGain
 from ..solvers.priors import log_priors
 from ..statistics.base import Recipe
 from ..statistics.moments import ClassMoments, class_moments

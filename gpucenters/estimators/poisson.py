@@ -14,7 +14,8 @@ from ..blocks.block import Block
 from ..blocks.readers import NotNegative
 from ..blocks.samples import Samples
 from ..solvers.likelihood_ratio import poisson_ratio
-from ..solvers.permutation import NullGain, poisson_null_gain
+from ..solvers.null_gains import poisson_null_gain
+from ..solvers.permutation import NullGain
 from ..solvers.poisson import (
     PoissonCenters,
     check_poisson_scale,

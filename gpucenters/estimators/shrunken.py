@@ -9,7 +9,8 @@ from typing import Any, Self
 from ..arrays.context import Context
 from ..blocks.block import Block
 from ..blocks.samples import Samples
-from ..solvers.permutation import NullGain, shrunken_null_gain
+from ..solvers.null_gains import shrunken_null_gain
+from ..solvers.permutation import NullGain
 from ..solvers.shrunken import ShrunkenCenters, check_offset, check_threshold, solve_shrunken
 from ..solvers.support import needs_full
 from ..statistics.base import Recipe

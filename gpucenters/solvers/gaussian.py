@@ -17,14 +17,13 @@ from ..blocks.samples import Samples
 from ..statistics.moments import ClassMoments, class_moments
 from .centers import SparseCenters
 from .close_scores import UNIT_ROUNDOFF
+from .densities import DensityTerms, Params, negative_log_density
 from .deviations import class_deviations, zero_if_constant
 from .divergence import log_excess
 from .entry import solve_from_data
 from .linear_form import of_priors
 from .path_terms import PathTerms
 from .scaling import EPS, zero_up_to
-
-Params = tuple[Array, ...]  # tied mean, deviation, 1 / variance, log(variance) / 2
 
 
 @dataclass(frozen=True)
@@ -98,14 +97,14 @@ class GaussianCenters(SparseCenters):
         ctx : Context
         """
         params = self.density_params(columns)
-        found = block.distance_scores(support, _negative_log_density, params, None, ctx)
+        found = block.distance_scores(support, negative_log_density, params, None, ctx)
         return found + self.backend.asarray(_offset(log_prior))
 
     def path_terms(
         self, ranking: Array, log_prior: list[float], block: Block, ctx: Context
     ) -> PathTerms:
         params = self.density_params(ranking)
-        terms = _DensityTerms(params, 4 * UNIT_ROUNDOFF * (ranking.shape[0] + 16))
+        terms = DensityTerms(params, 4 * UNIT_ROUNDOFF * (ranking.shape[0] + 16))
         offset, bound = self.backend.asarray(_offset(log_prior)), 4 * of_priors(log_prior)
         equal = [] if len(log_prior) == 2 else list(params[1:3])
         return PathTerms(terms, ranking, None, offset, bound, equal)
@@ -113,60 +112,6 @@ class GaussianCenters(SparseCenters):
 
 def _offset(log_prior: list[float]) -> list[float]:
     return [log_prior[1] - log_prior[0]] if len(log_prior) == 2 else log_prior
-
-
-def _negative_log_density(
-    x: Array, tied: Array, deviation: Array, inverse: Array, half_log: Array
-) -> Array:
-    # Relative to the tied mean: the means of classes far from zero would be rounded apart.
-    d = x - tied - deviation
-    return half_log + 0.5 * (d * d * inverse)
-
-
-@dataclass(frozen=True)
-class _DensityTerms:
-    """Log densities of x_i in K classes; for two, that of class 1 less that of class 0.
-
-    The bound is ``size`` times the largest of what is summed.
-    """
-
-    params: Params
-    size: float
-
-    @property
-    def rows(self) -> int:
-        """2 for two classes, else K + 1."""
-        k = int(self.params[0].shape[0])
-        return 2 if k == 2 else k + 1
-
-    def _terms(self, x: Array, params: Params) -> list[Array]:
-        """Scores of values x of some features, and their bound, from params (K, ...)."""
-        found, largest = [], abs(x) * 0
-        for c in range(params[0].shape[0]):
-            own = [p[c, ...] for p in params]
-            d = _negative_log_density(x, *own)
-            largest = array_namespace(x).maximum(largest, d - own[3] + abs(own[3]))
-            found.append(d)
-        scores = [found[0] - found[1]] if len(found) == 2 else [-d for d in found]
-        return [*scores, largest * self.size]
-
-    def of_columns(self, x: Array, part: slice) -> Array:
-        """Sums over a run of features: see `Terms`."""
-        xp, params = array_namespace(x), tuple(p[:, part] for p in self.params)
-        return xp.stack([xp.sum(t, axis=1) for t in self._terms(x, params)], axis=1)
-
-    def at_zero(self) -> Array:
-        """The terms at zero: see `Terms`."""
-        xp = array_namespace(self.params[0])
-        return xp.stack(self._terms(xp.zeros_like(self.params[0][0, :]), self.params))
-
-    def beyond_zero(self, x: Array, position: Array) -> list[Array]:
-        """The terms less those at zero: see `Terms`."""
-        xp = array_namespace(x)
-        params = tuple(xp.take(p, position, axis=1) for p in self.params)
-        here, there = self._terms(x, params), self._terms(xp.zeros_like(x), params)
-        scores = [a - b for a, b in zip(here[:-1], there[:-1], strict=True)]
-        return [*scores, here[-1] + there[-1]]
 
 
 def gaussian_gain(

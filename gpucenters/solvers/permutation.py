@@ -20,13 +20,11 @@ from ..blocks.labels import Labels
 from ..blocks.samples import Samples
 from .bernoulli import bernoulli_gain
 from .divergence import divergence
-from .gaussian import class_variances, gaussian_gain
+from .exposure import row_totals
 from .l1 import l1_loss, l1_medians, scaled_l1_gain
 from .l2 import l2_gain, scaled_l2_gain
-from .poisson import dispersion_divisor, poisson_dispersion, poisson_gain, row_totals
-from .scaling import EPS, Scale, scale_divisor, scale_of_sums, zero_up_to
+from .scaling import Scale, scale_divisor, scale_of_sums
 from .selection import ranking_key
-from .shrunken import shrunken_size, standard_scale
 
 _BYTES_PER_GAIN = 160  # workspace for each class of a gain
 _BYTES_PER_LABEL = 9  # a class code, and the indicator of one class
@@ -57,9 +55,9 @@ def l2_null_gain(samples: Samples, scale: str | None, sigma: Array | None) -> Nu
     ) -> Array:
         if scale == "pooled":
             total, by_labels = _pooled_scale(strip, start, stop, labels)
-            return _of_shape(scaled_l2_gain(total, by_labels, samples), labels)
+            return of_shape(scaled_l2_gain(total, by_labels, samples), labels)
         total = strip.label_sums(labels, start, stop)
-        found = _of_shape(l2_gain(_flat(total), weight, backend), labels)
+        found = of_shape(l2_gain(flat(total), weight, backend), labels)
         if sigma is None:
             return found
         of_columns = xp.take(sigma, columns)[:, None]
@@ -83,7 +81,7 @@ def l1_null_gain(samples: Samples, scale: str | None, sigma: Array | None) -> Nu
         found, *loss = strip.map_label_medians(medians, results, labels, start, stop, ctx)
         if scale == "pooled":
             _, flat = _pooled_scale(strip, start, stop, labels)
-            by_labels = Scale(*(_of_shape(part, labels) for part in flat))
+            by_labels = Scale(*(of_shape(part, labels) for part in flat))
             return scaled_l1_gain(found, loss[0], by_labels, samples)
         return found if sigma is None else found / xp.take(sigma, columns)[:, None]
 
@@ -97,8 +95,8 @@ def bernoulli_null_gain(samples: Samples, alpha: float) -> NullGain:
     def gain(
         strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
     ) -> Array:
-        total = _flat(strip.label_sums(labels, start, stop))
-        return _of_shape(bernoulli_gain(total, weight, alpha, backend), labels)
+        total = flat(strip.label_sums(labels, start, stop))
+        return of_shape(bernoulli_gain(total, weight, alpha, backend), labels)
 
     return gain
 
@@ -123,97 +121,21 @@ def multinomial_null_gain(block: Block, samples: Samples, alpha: float, ctx: Con
     return gain
 
 
-def poisson_null_gain(
-    block: Block, samples: Samples, alpha: float, kind: str, scale: str | None, ctx: Context
-) -> NullGain:
-    """Gains of sparse Poisson naive Bayes; the exposures of the classes go with the labels.
-
-    Raises
-    ------
-    ValueError
-        For a dispersion with row totals as exposures: sums of x^2 by the exposure are no function
-        of the sums of x and x^2.
-    """
-    backend, xp, k, n = block.backend, block.backend.xp, samples.n_classes, block.shape[0]
-    weight = backend.asarray(samples.class_weight)[:, None, None]
-    if scale is not None and kind != "unit":
-        raise ValueError(
-            "permutation_gains takes scale='dispersion' with exposure=None only: use scale=None."
-        )
-    totals = row_totals(block, ctx) if kind == "total" else None
-
-    @lru_cache(maxsize=1)
-    def exposure(labels: Labels) -> Array:
-        if totals is None:
-            return weight
-        return xp.stack([totals @ labels.indicator(c) for c in range(k)])[:, None, :]
-
-    def gain(
-        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
-    ) -> Array:
-        if scale is None:
-            total = strip.label_sums(labels, start, stop)
-            return poisson_gain(total, exposure(labels), alpha, n)
-        total, centred = strip.label_moments(labels, start, stop)
-        square = centred + total * (total / weight)
-        divisor = dispersion_divisor(samples.class_weight, samples.count)
-        dispersion = poisson_dispersion(total, weight, square, divisor)
-        return poisson_gain(total, weight, alpha, n) / dispersion
-
-    return gain
-
-
-def gaussian_null_gain(samples: Samples, pooling: float, epsilon: float, ddof: int) -> NullGain:
-    """Gains of sparse Gaussian naive Bayes; ``epsilon`` does not depend on the labels."""
-    backend, xp, weight, n = (
-        samples.backend,
-        samples.backend.xp,
-        samples.class_weight,
-        len(samples.codes),
-    )
-
-    def gain(
-        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
-    ) -> Array:
-        total, centred = (_flat(part) for part in strip.label_moments(labels, start, stop))
-        variance, between, of_all = class_variances(total, centred, weight, n, ddof, backend)
-        found, _ = gaussian_gain(variance, between, weight, pooling, epsilon)
-        found = xp.where(of_all > 0, found, xp.zeros_like(found))
-        least = xp.zeros_like(found) + sum(weight) * (n * EPS) ** 2
-        return _of_shape(zero_up_to(least, found), labels)
-
-    return gain
-
-
-def shrunken_null_gain(samples: Samples, offset: float) -> NullGain:
-    """Sizes max_c |d_c| of nearest shrunken centroids, with a given s0."""
-    backend, weight, n = samples.backend, samples.class_weight, len(samples.codes)
-    divisor = scale_divisor(samples, "pooled")
-
-    def gain(
-        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
-    ) -> Array:
-        total, centred = (_flat(part) for part in strip.label_moments(labels, start, stop))
-        sigma = standard_scale(total, centred, weight, n, divisor, backend) + offset
-        return _of_shape(shrunken_size(total, sigma, weight, n, backend), labels)
-
-    return gain
-
-
 def _pooled_scale(strip: Strip, start: int, stop: int, labels: Labels) -> tuple[Array, Scale]:
     """Class sums, and the scale within the classes, of each column and permutation: (K, b * p)."""
     samples = labels.samples
-    total, centred = (_flat(part) for part in strip.label_moments(labels, start, stop))
+    total, centred = (flat(part) for part in strip.label_moments(labels, start, stop))
     divisor = scale_divisor(samples, "pooled")
     return total, scale_of_sums(total, centred, samples, "pooled", divisor)
 
 
-def _flat(sums: Array) -> Array:
+def flat(sums: Array) -> Array:
     """(K, b, p) as (K, b * p): to the models each pair is one feature."""
     return array_namespace(sums).reshape(sums, (sums.shape[0], -1))
 
 
-def _of_shape(gain: Array, labels: Labels) -> Array:
+def of_shape(gain: Array, labels: Labels) -> Array:
+    """Gains of these pairs as (b, p)."""
     return array_namespace(gain).reshape(gain, (-1, labels.count))
 
 

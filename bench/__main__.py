@@ -8,7 +8,7 @@ import warnings
 
 from gpucenters import DeviceUnavailableError, UninformativeFeaturesWarning
 
-from . import cluster, duality, fit, gpu, mahalanobis, path, permutations, scaling, stream
+from . import cluster, duality, fit, gpu, mahalanobis, models, path, permutations, scaling, stream
 from .shapes import FIT_SHAPES
 
 
@@ -53,6 +53,10 @@ def main() -> None:
     many.add_argument("--gpus", action="store_true", help="a worker for each GPU (dask-cuda)")
     many.add_argument("--repeat", type=int, default=3, help="rounds, alternating")
     many.add_argument("--json", help="write the figures to this file")
+    which = commands.add_parser("models", help="accuracies of all models at shares of the features")
+    which.add_argument("--data", default=folder, help="folder of the data sets")
+    which.add_argument("--splits", type=int, default=5)
+    which.add_argument("--json", help="write the figures to this file")
     for parser_ in (one, slope, batch, full, shuffle):
         parser_.add_argument("--device", default="cpu", help="cpu, cuda, cuda:N or auto")
         parser_.add_argument("--repeat", type=int, default=5, help="rounds, alternating")
@@ -66,6 +70,7 @@ def main() -> None:
         "fit": fit,
         "gpu": gpu,
         "mahalanobis": mahalanobis,
+        "models": models,
         "path": path,
         "permutations": permutations,
         "scaling": scaling,

@@ -1,4 +1,4 @@
-"""Decisions that are linear in the features of the support."""
+"""Decisions with class priors, and those that are linear in the features of the support."""
 
 from __future__ import annotations
 
@@ -21,10 +21,8 @@ from ._base import CenterClassifier, read_only
 from ._fitted import learned
 
 
-class LinearDecision(CenterClassifier):
-    """Scores, coefficients and intercept of a model whose centers have a linear form."""
-
-    _linear = True
+class PriorDecision(CenterClassifier):
+    """The priors of the classes, those of classes that a stream has not met left out."""
 
     def _log_prior(self) -> list[float]:
         """Log priors of all classes; -inf for those not met."""
@@ -43,6 +41,12 @@ class LinearDecision(CenterClassifier):
 
     def _path_log_prior(self) -> list[float]:
         return self._log_prior()
+
+
+class LinearDecision(PriorDecision):
+    """Scores, coefficients and intercept of a model whose centers have a linear form."""
+
+    _linear = True
 
     def _form_columns(self) -> Array:
         """The features of X that the form reads, ascending, where the model lives."""

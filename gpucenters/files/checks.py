@@ -56,7 +56,8 @@ def _check_selection(selection: Any, n_features: int) -> None:
     _check_arrays(selection, {"chosen": support.shape[0]})
     xp = array_namespace(support)
     ascending = bool(xp.all(support[1:] > support[:-1]))
-    _require(ascending and int(support[0]) >= 0 and int(support[-1]) < n_features, "support")
+    within = support.shape[0] == 0 or (int(support[0]) >= 0 and int(support[-1]) < n_features)
+    _require(ascending and within, "support")
 
 
 def _check_statistics(statistics: Any, sizes: dict[str, int]) -> None:

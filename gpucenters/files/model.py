@@ -16,8 +16,11 @@ from ..estimators import (
     L1CenterClassifier,
     L2CenterClassifier,
     MahalanobisCenterClassifier,
+    ShrunkenCentroidClassifier,
     SparseBernoulliNB,
+    SparseGaussianNB,
     SparseMultinomialNB,
+    SparsePoissonNB,
 )
 from ..estimators._base import CenterClassifier
 from ..estimators._fitted import Fitted
@@ -34,8 +37,11 @@ MODELS: dict[str, type[CenterClassifier]] = {
         L1CenterClassifier,
         L2CenterClassifier,
         MahalanobisCenterClassifier,
+        ShrunkenCentroidClassifier,
         SparseBernoulliNB,
+        SparseGaussianNB,
         SparseMultinomialNB,
+        SparsePoissonNB,
     )
 }
 _ATTRIBUTES = ("classes_", "n_features_in_", "feature_names_in_", "_sklearn_output_config")

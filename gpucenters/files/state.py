@@ -27,13 +27,16 @@ from ..arrays.typing import Array
 from ..blocks.readers import Binarized, NotNegative
 from ..solvers.bernoulli import BernoulliCenters
 from ..solvers.covariance import Shrinkage
+from ..solvers.gaussian import GaussianCenters
 from ..solvers.l1 import L1Centers
 from ..solvers.l2 import L2Centers
 from ..solvers.mahalanobis import MahalanobisCenters
 from ..solvers.multinomial import MultinomialCenters, MultinomialSelection
+from ..solvers.poisson import PoissonCenters
 from ..solvers.selection import Selection
+from ..solvers.shrunken import ShrunkenCenters
 from ..solvers.support import SupportCenters
-from ..statistics import ClassMoments, ClassSums, CrossMoments, Recipe
+from ..statistics import ClassMoments, ClassSums, CrossMoments, ExposedSums, Recipe
 from .container import KINDS
 
 #: The classes that a file may hold. It names them: a name that was written must stay readable.
@@ -45,15 +48,19 @@ CLASSES: dict[str, Any] = {
         ClassMoments,
         ClassSums,
         CrossMoments,
+        ExposedSums,
+        GaussianCenters,
         L1Centers,
         L2Centers,
         MahalanobisCenters,
         MultinomialCenters,
         MultinomialSelection,
         NotNegative,
+        PoissonCenters,
         Recipe,
         Selection,
         Shrinkage,
+        ShrunkenCenters,
         SupportCenters,
     )
 }

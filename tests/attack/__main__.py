@@ -32,6 +32,7 @@ NAMES = [
     "l2",
     "l1",
     "naive_bayes",
+    "densities",
     "mahalanobis",
     "containers",
     "damaged",

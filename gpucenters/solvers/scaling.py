@@ -161,7 +161,7 @@ def scale_of_sums(
     weight, n = classes.class_weight, sum(classes.count)
     within = xp.sum(centred, axis=0)
     variance, mean, _ = variance_over_all(total, within, weight, backend)
-    constant = _is_constant(variance, xp.abs(mean), n)
+    constant = is_constant(variance, xp.abs(mean), n)
     separates = xp.zeros_like(constant)
     if scale == "pooled":
         pooled, least = within / divisor, n * _EPS * variance
@@ -224,7 +224,7 @@ def separating_features(
     backend : Backend
     """
     variance, mean, _ = variance_over_all(total, within, weight, backend)
-    constant = _is_constant(variance, backend.xp.abs(mean), n)
+    constant = is_constant(variance, backend.xp.abs(mean), n)
     return ~constant & (within / sum(weight) <= n * _EPS * variance)
 
 
@@ -240,6 +240,6 @@ def variance_over_all(
     return (within + between) / total_weight, mean, means
 
 
-def _is_constant(variance: Array, size: Array, n: int) -> Array:
+def is_constant(variance: Array, size: Array, n: int) -> Array:
     """The bound of scikit-learn's StandardScaler for a constant feature of values of some size."""
     return variance <= n * _EPS * variance + (n * _EPS * size) ** 2

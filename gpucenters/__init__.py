@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from .arrays.devices import DeviceUnavailableError, devices
 from .estimators import (
+    GMEBClassifier,
     L1CenterClassifier,
     L2CenterClassifier,
     MahalanobisCenterClassifier,
@@ -35,6 +36,7 @@ except PackageNotFoundError:  # run from a source tree that was not installed
 
 __all__ = [
     "DeviceUnavailableError",
+    "GMEBClassifier",
     "L1CenterClassifier",
     "L2CenterClassifier",
     "MahalanobisCenterClassifier",

@@ -2,11 +2,13 @@
 
 from .baselines import odds_ratio, thresholded_multinomial
 from .centers import L1CenterClassifier, L2CenterClassifier
+from .gmeb import GMEBClassifier
 from .mahalanobis import MahalanobisCenterClassifier
 from .naive_bayes import SparseBernoulliNB, SparseMultinomialNB
 from .permutation import PermutationGains, permutation_gains
 
 __all__ = [
+    "GMEBClassifier",
     "L1CenterClassifier",
     "L2CenterClassifier",
     "MahalanobisCenterClassifier",

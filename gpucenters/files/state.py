@@ -27,6 +27,7 @@ from ..arrays.typing import Array
 from ..blocks.readers import Binarized, NotNegative
 from ..solvers.bernoulli import BernoulliCenters
 from ..solvers.covariance import Shrinkage
+from ..solvers.gmeb.hyperplanes import Hyperplanes
 from ..solvers.l1 import L1Centers
 from ..solvers.l2 import L2Centers
 from ..solvers.mahalanobis import MahalanobisCenters
@@ -45,6 +46,7 @@ CLASSES: dict[str, Any] = {
         ClassMoments,
         ClassSums,
         CrossMoments,
+        Hyperplanes,
         L1Centers,
         L2Centers,
         MahalanobisCenters,

@@ -77,10 +77,12 @@ def solve(
     scale = problem.scale
     floor = max(tol / 4, 1e-10) * scale
     e = max(to_float(ctx.backend.xp.min(problem.data.weight)) / 2, floor)
-    first = problem.dual(problem.data.weight, ctx) if start is None else None
-    working = start if first is None else _first_working_set(problem, first)
+    if start is None:
+        best_dual = problem.dual(problem.data.weight, ctx)
+        working = _first_working_set(problem, best_dual)
+    else:
+        best_dual, working = Dual.zero(problem), start
     best = Weights.zero(problem, working)
-    best_dual = first or Dual.zero(problem)
     tau, least_gap, rounds = 1e-2, math.inf, 0
     while rounds < max_rounds and working.shape[0]:
         rounds += 1

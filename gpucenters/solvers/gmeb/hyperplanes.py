@@ -30,8 +30,6 @@ class Parameters(NamedTuple):
     ----------
     r_plus, r_minus : float, positive
         The largest second moments of the decision in class +1 and in class -1.
-    threshold : float
-        Features are selected where |w_j|, or |w_j| relative to the largest, is at least this.
     tol : float
         The gap to reach, relative to the loss of w = 0.
     max_rounds : int
@@ -39,7 +37,6 @@ class Parameters(NamedTuple):
 
     r_plus: float
     r_minus: float
-    threshold: float
     tol: float
     max_rounds: int
 
@@ -71,6 +68,7 @@ class Hyperplanes(Centers):
         "mean": ("column",),
         "offset": ("decision",),
     }
+    for_every_k: ClassVar[bool] = False
 
     columns: Array
     w: Array
@@ -90,7 +88,7 @@ class Hyperplanes(Centers):
         return LinearForm(self.mean, self.backend.xp.permute_dims(self.w, (1, 0)), self.offset)
 
     def selected(self, threshold: float) -> Selection:
-        """The features with a weight that is not small in some decision."""
+        """The features with a weight that, or whose ratio to the largest, is at least this."""
         xp = self.backend.xp
         size = xp.abs(self.w)
         if self.columns.shape[0] == 0:
@@ -155,7 +153,7 @@ class MarginProblems:
 
     def problem(self, number: int, r_plus: float, r_minus: float) -> Problem:
         """One of the problems."""
-        xp, weight = self.block.backend.xp, self.samples.class_weight
+        weight = self.samples.class_weight
         c = 1 if self.count == 1 else number
         others = [d for d in range(len(weight)) if d != c]
         rest = self.squares[others[0], :]

@@ -7,7 +7,7 @@ import math
 from ...arrays.functions import array_namespace, to_float, to_floats
 from ...arrays.linalg import factorised
 from ...arrays.typing import Array
-from .point import Phi, Point, Products, Restricted
+from .point import Phi, Point, Restricted
 
 _RIDGE = 1e-13  # equal columns leave directions without curvature
 _KEPT_OF_TANGENT = 0.5
@@ -16,8 +16,8 @@ _KEPT_OF_TANGENT = 0.5
 class Newton:
     """The Newton equations at a point: one Gram matrix and one factorisation for all right sides.
 
-    Everything is eliminated but the change of the d weights and the offset, by
-    M = [Z y]' E [Z y] + diag(1 / (plus / rise + minus / fall), 0), E = 1 / (u / mu + xi / (c - mu)),
+    Everything is eliminated but the change of the d weights and the offset, by the matrix
+    [Z y]' E [Z y] + diag(1 / (plus / rise + minus / fall), 0), E = 1 / (u / mu + xi / (c - mu)),
     and that of A and B, by a system of two.
     """
 
@@ -45,7 +45,7 @@ class Newton:
     def factorise(self) -> None:
         """Form and factorise the matrices, for `direction`."""
         problem, x, xp = self._problem, self._x, array_namespace(self._x.mu)
-        y, total = problem.sign, self._total
+        total = self._total
         self._flex = flex = 1 / (x.u / x.mu + x.xi / self._room)
         self._up, self._down = x.plus / x.rise, x.minus / x.fall
         self._stiff, self._skew = self._up + self._down, self._up - self._down
@@ -88,11 +88,9 @@ class Newton:
         """The step towards products of ``target``, with the second order of a predictor."""
         problem, x, phi = self._problem, self._x, self._phi
         y, xp = problem.sign, array_namespace(x.mu)
-        change = [target - now for now in x.products(problem.weight)]
+        to = x.products(problem.weight).subtracted_from(target)
         if predictor is not None:
-            second = predictor.second_order()
-            change = [one - two for one, two in zip(change, second, strict=True)]
-        to = Products(*change)
+            to = predictor.second_order().subtracted_from(*to)
         of_samples = to.mu / x.mu - to.xi / self._room - self._of_samples
         up = self._up * (self._of_rise + to.rise / x.plus)
         down = self._down * (self._of_fall + to.fall / x.minus)
@@ -106,7 +104,9 @@ class Newton:
         low_a, low_b = to_floats(low)
         over = to.over / x.over
         da, db = _solve_two(
-            self._two, low_a - self._of_a + to.a / x.a + over, low_b - self._of_b + to.b / x.b + over
+            self._two,
+            low_a - self._of_a + to.a / x.a + over,
+            low_b - self._of_b + to.b / x.b + over,
         )
         z = z - da * self._response[:, 0] - db * self._response[:, 1]
         w, offset = z[:-1], z[-1]

@@ -13,7 +13,7 @@ multiplier of the budget is lambda = A + B, and t = A / (A + B).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...arrays.backend import Backend
 from ...arrays.functions import array_namespace, to_float, to_floats
@@ -89,6 +89,11 @@ class Products(NamedTuple):
     a: float
     b: float
     over: float
+
+    def subtracted_from(self, *numbers: Any) -> Products:
+        """Seven numbers, or one for all, less these."""
+        numbers = numbers * len(self) if len(numbers) == 1 else numbers
+        return Products(*(x - own for x, own in zip(numbers, self, strict=True)))
 
 
 @dataclass(frozen=True)

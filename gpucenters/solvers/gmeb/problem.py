@@ -63,7 +63,7 @@ class Problem:
         return self.p + self.q > 0
 
     def gradient(self, mu: Array, ctx: Context) -> Array:
-        """g = X'(y mu): (m,), zero for constant features. One pass over X."""
+        """X'(y mu): (m,), zero for constant features. One pass over X."""
         xp, sign = self.backend.xp, self.data.sign
         # y'mu = 0 makes centring void, but for rounding.
         g = self.data.signed_sums(mu, ctx) - self.mean * xp.sum(sign * mu)
@@ -98,9 +98,7 @@ class Problem:
         n = t.shape[0]
         rounding = max(1e-12, n * _EPS) * sum(self.class_weight)
         k = min(int(xp.sum(xp.astype(weight < wanted - rounding, xp.int64))), n - 1)
-        low, high, at = to_floats(
-            xp.stack([t[k], t[min(k + 1, n - 1)], weight[k]])
-        )
+        low, high, at = to_floats(xp.stack([t[k], t[min(k + 1, n - 1)], weight[k]]))
         return (low + high) / 2 if abs(at - wanted) <= rounding else low
 
     def hinge_loss(self, f: Array, b: float) -> float:
@@ -139,7 +137,7 @@ class Dual(NamedTuple):
 
     @classmethod
     def zero(cls, problem: Problem) -> Dual:
-        """mu = 0, which proves that H is not negative."""
+        """Multipliers of zero, which prove that H is not negative."""
         zeros = problem.backend.zeros
         return cls(zeros(problem.data.sign.shape[0]), zeros(problem.p.shape[0]), 0.0, 0.0, 0.5)
 

@@ -40,7 +40,7 @@ class Weights:
 
     @classmethod
     def zero(cls, problem: Problem, working: Array) -> Weights:
-        """w = 0."""
+        """Weights of zero."""
         f = problem.backend.zeros(problem.data.sign.shape[0])
         w, b = problem.backend.zeros(working.shape[0]), problem.best_offset(f)
         return cls(working, w, b, 0.5, 0.0, problem.hinge_loss(f, b))
@@ -65,16 +65,19 @@ class WorkingSet:
     def __init__(self, problem: Problem, working: Array, e: float, ctx: Context) -> None:
         xp = ctx.backend.xp
         self._problem, self._working, self._e = problem, working, e
-        mean, self._p, self._q = (
-            xp.take(x, working) for x in (problem.mean, problem.p, problem.q)
-        )
+        mean, self._p, self._q = (xp.take(x, working) for x in (problem.mean, problem.p, problem.q))
         square, budget = (self._p + self._q) / 2, problem.budget
         self._unit = xp.sqrt(square) * budget
         self.restricted = Restricted(
-            ctx.backend,
-            problem.data.columns(working, mean, self._unit, ctx),
-            *(problem.data.sign, problem.data.weight),
-            *(self._p / square, self._q / square, e / budget, budget, problem.scale),
+            backend=ctx.backend,
+            columns=problem.data.columns(working, mean, self._unit, ctx),
+            sign=problem.data.sign,
+            weight=problem.data.weight,
+            p=self._p / square,
+            q=self._q / square,
+            e=e / budget,
+            budget=budget,
+            scale=problem.scale,
         )
 
     def weights(self, z: Array) -> Weights:

@@ -9,12 +9,14 @@ from importlib.metadata import PackageNotFoundError, version
 from .arrays.devices import DeviceUnavailableError, devices
 from .estimators import (
     GMEBClassifier,
+    GMEBClassifierCV,
     L1CenterClassifier,
     L2CenterClassifier,
     MahalanobisCenterClassifier,
     PermutationGains,
     SparseBernoulliNB,
     SparseMultinomialNB,
+    gmeb_path,
     odds_ratio,
     permutation_gains,
     thresholded_multinomial,
@@ -37,6 +39,7 @@ except PackageNotFoundError:  # run from a source tree that was not installed
 __all__ = [
     "DeviceUnavailableError",
     "GMEBClassifier",
+    "GMEBClassifierCV",
     "L1CenterClassifier",
     "L2CenterClassifier",
     "MahalanobisCenterClassifier",
@@ -49,6 +52,7 @@ __all__ = [
     "UninformativeFeaturesWarning",
     "__version__",
     "devices",
+    "gmeb_path",
     "load",
     "odds_ratio",
     "permutation_gains",

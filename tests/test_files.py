@@ -35,7 +35,7 @@ from gpucenters import (
     load,
 )
 from gpucenters.arrays.namespace import array_namespace, is_numpy, is_sparse, to_numpy
-from gpucenters.estimators._base import CenterClassifier
+from gpucenters.estimators._base import Classifier
 from gpucenters.files import container
 from gpucenters.files.model import MODELS as MODELS_OF_FILES
 
@@ -369,7 +369,7 @@ def test_columns_that_are_kept_centred_come_back() -> None:
 
 def test_every_model_of_the_package_has_a_name_in_files() -> None:
     public = [getattr(gpucenters, name) for name in gpucenters.__all__]
-    models = [x for x in public if isinstance(x, type) and issubclass(x, CenterClassifier)]
+    models = [x for x in public if isinstance(x, type) and issubclass(x, Classifier)]
     assert list(MODELS_OF_FILES.values()) == sorted(models, key=lambda model: model.__name__)
 
 

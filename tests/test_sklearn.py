@@ -19,6 +19,7 @@ from sklearn.utils.fixes import parse_version
 from small_data import KINDS
 
 from gpucenters import (
+    GMEBClassifier,
     L1CenterClassifier,
     L2CenterClassifier,
     MahalanobisCenterClassifier,
@@ -29,7 +30,7 @@ from gpucenters import (
 EVERY = [*KINDS, SparseBernoulliNB, SparseMultinomialNB]
 
 
-CHECKED = [*(kind() for kind in EVERY), MahalanobisCenterClassifier()]
+CHECKED = [*(kind() for kind in EVERY), MahalanobisCenterClassifier(), GMEBClassifier()]
 DATA = {"wine": load_wine, "digits": load_digits, "breast cancer": load_breast_cancer}
 
 

@@ -89,12 +89,7 @@ class Model(BaseEstimator):
         """
         self._check_parameters()
         checked, attributes = validated(self, X)
-        classes, codes = encode(host_labels(y, type(self).__name__, checked.shape[0]))
-        if len(classes) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least two classes; y holds "
-                f"{len(classes)} class: {classes.tolist()}."
-            )
+        classes, codes = self._encoded(y, checked.shape[0])
 
         def solve(ctx: Context) -> Fitted:
             block, samples = self._enter(checked, codes, classes, sample_weight, ctx)
@@ -110,6 +105,16 @@ class Model(BaseEstimator):
         if self.verbose:
             self._report(checked.shape)
         return self
+
+    def _encoded(self, y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
+        """The classes and the code of each sample; raises for fewer than two classes."""
+        classes, codes = encode(host_labels(y, type(self).__name__, n_samples))
+        if len(classes) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least two classes; y holds "
+                f"{len(classes)} class: {classes.tolist()}."
+            )
+        return classes, codes
 
     def _commit(self, attributes: dict[str, Any], classes: np.ndarray, fitted: Fitted) -> None:
         """Set all fitted attributes in one assignment, which no interrupt can divide."""

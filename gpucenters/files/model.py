@@ -14,6 +14,7 @@ from ..arrays.devices import DeviceUnavailableError, resolve_backend
 from ..arrays.namespace import is_cupy
 from ..estimators import (
     GMEBClassifier,
+    GMEBClassifierCV,
     L1CenterClassifier,
     L2CenterClassifier,
     MahalanobisCenterClassifier,
@@ -33,6 +34,7 @@ MODELS: dict[str, type[Classifier]] = {
     kind.__name__: kind
     for kind in (
         GMEBClassifier,
+        GMEBClassifierCV,
         L1CenterClassifier,
         L2CenterClassifier,
         MahalanobisCenterClassifier,
@@ -40,7 +42,10 @@ MODELS: dict[str, type[Classifier]] = {
         SparseMultinomialNB,
     )
 }
-_ATTRIBUTES = ("classes_", "n_features_in_", "feature_names_in_", "_sklearn_output_config")
+_ATTRIBUTES = (
+    *("classes_", "n_features_in_", "feature_names_in_", "_sklearn_output_config"),
+    *("r_plus_", "r_minus_", "grid_", "fold_scores_", "best_score_"),
+)
 _FITTED = ("centers", "params", "statistics", "selection", "met")
 
 

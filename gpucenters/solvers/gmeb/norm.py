@@ -39,8 +39,9 @@ def worst_case_l1(w: Array, p: Array, q: Array) -> tuple[float, float]:
     Examples
     --------
     >>> import numpy as np
-    >>> worst_case_l1(np.asarray([1.0, 1.0]), np.asarray([1.0, 5.0]), np.asarray([5.0, 1.0]))[1]
-    0.5
+    >>> value, t = worst_case_l1(np.asarray([0.5]), np.asarray([4.0]), np.asarray([1.0]))
+    >>> value, t
+    (1.0, 1.0)
     """
     xp = array_namespace(w)
     used = xp.nonzero((w != 0) & (p + q > 0))[0]

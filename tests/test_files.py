@@ -27,6 +27,7 @@ from stand_in import on_stand_in
 import gpucenters
 from gpucenters import (
     DeviceUnavailableError,
+    GMEBClassifier,
     L1CenterClassifier,
     L2CenterClassifier,
     MahalanobisCenterClassifier,
@@ -493,7 +494,7 @@ def test_other_files_are_named(content: bytes, tmp_path: Path) -> None:
 
 
 @full_or_not
-@each_kind
+@pytest.mark.parametrize("model", [*KINDS, GMEBClassifier()], ids=lambda m: type(m).__name__)
 def test_a_wrong_file_with_a_right_checksum_is_an_error_or_a_model(model: Any, full: bool) -> None:
     content = saved(clone(model).fit(X, Y), full=full)
     rng = np.random.default_rng(1)

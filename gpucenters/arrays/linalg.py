@@ -148,12 +148,15 @@ def quadratic_forms(matrix: Array, vectors: Array, backend: Backend) -> Array:
 
 
 def factorised(matrix: Array, backend: Backend) -> Callable[[Array], Array]:
-    """``solve(b)`` for systems with one regular matrix (float64): b of shape (k,) or (k, q).
+    """``solve(b)`` for systems with one symmetric positive definite matrix: float64, (k,) or (k, q).
 
-    On the host one factorisation serves all of them. The array API standard has none to keep, so
-    elsewhere each call factorises anew.
+    On the host one factorisation serves all of them, by Gauss where rounding has left the matrix
+    indefinite. The array API standard has none to keep, so elsewhere each call factorises anew.
     """
     if is_numpy(backend.xp):
+        factor, failed = lapack.dpotrf(matrix, lower=True)
+        if not failed:
+            return lambda b: lapack.dpotrs(factor, b, lower=True)[0]
         factors, pivots, _ = lapack.dgetrf(matrix)
         return lambda b: lapack.dgetrs(factors, pivots, b)[0]
     solve = backend.xp.linalg.solve

@@ -84,9 +84,11 @@ class SparseColumns:
 
     def gram(self, h: SparseArray) -> SparseArray:
         """``Z.T @ diag(h) @ Z``: by a sparse product on the host, from dense strips elsewhere."""
-        sums, shift = self.transposed @ h, self.shift
-        cross = sums[:, None] * shift
-        return self._raw_gram(h) - cross - cross.T + shift[:, None] * (shift * h.sum())
+        shift, found = self.shift, self._raw_gram(h)
+        cross = (self.transposed @ h - shift * (h.sum() / 2))[:, None] * shift
+        found -= cross
+        found -= cross.T
+        return found
 
     def _raw_gram(self, h: SparseArray) -> SparseArray:
         xp, (n, d) = self.backend.xp, self.matrix.shape

@@ -49,23 +49,24 @@ class Newton:
         self._flex = flex = 1 / (x.u / x.mu + x.xi / self._room)
         self._up, self._down = x.plus / x.rise, x.minus / x.fall
         self._stiff, self._skew = self._up + self._down, self._up - self._down
-        gram = problem.columns.gram(flex)
-        d = gram.shape[0]
+        d = total.shape[0]
+        matrix = problem.backend.zeros((d + 1, d + 1))
+        matrix[:d, :d] = problem.columns.gram(flex)
+        matrix[:d, d] = matrix[d, :d] = problem.columns.transposed_product(flex)
+        matrix[d, d] = xp.sum(flex)
+        added = xp.concat([1 / self._stiff, problem.backend.zeros(1)])
+        unit = 1 / xp.sqrt(xp.linalg.diagonal(matrix) + added)
+        matrix *= unit[:, None]
+        matrix *= unit
         eye = xp.eye(d + 1, dtype=xp.float64, device=problem.backend.device)
-        border, corner = problem.columns.transposed_product(flex), xp.reshape(xp.sum(flex), (1, 1))
-        gram = xp.concat([gram, border[None, :]], axis=0)
-        border = xp.concat([border, corner[0, :]])
-        matrix = xp.concat([gram, border[:, None]], axis=1)
-        matrix = matrix + eye * xp.concat([1 / self._stiff, xp.zeros_like(corner[0, :])])
-        root = xp.sqrt(xp.linalg.diagonal(matrix))
-        matrix = matrix / root[:, None] / root
-        solve = factorised(matrix + _RIDGE * eye, problem.backend)
+        matrix += eye * (added * unit * unit + _RIDGE)
+        solve = factorised(matrix, problem.backend)
 
         def refined(b: Array) -> Array:
-            by = root if b.ndim == 1 else root[:, None]
-            b = b / by
+            by = unit if b.ndim == 1 else unit[:, None]
+            b = b * by
             z = solve(b)
-            return (z + solve(b - matrix @ z)) / by
+            return (z + solve(b - matrix @ z + _RIDGE * z)) * by
 
         self._solve = refined
         slopes = xp.stack([self._phi.by_a, self._phi.by_b], axis=1)

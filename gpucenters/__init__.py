@@ -8,6 +8,8 @@ from importlib.metadata import PackageNotFoundError, version
 
 from .arrays.devices import DeviceUnavailableError, devices
 from .estimators import (
+    GMEBClassifier,
+    GMEBClassifierCV,
     L1CenterClassifier,
     L2CenterClassifier,
     MahalanobisCenterClassifier,
@@ -19,6 +21,7 @@ from .estimators import (
     SparsePoissonNB,
     bernoulli_gain,
     gaussian_gain,
+    gmeb_path,
     odds_ratio,
     permutation_gains,
     poisson_gain,
@@ -41,6 +44,8 @@ except PackageNotFoundError:  # run from a source tree that was not installed
 
 __all__ = [
     "DeviceUnavailableError",
+    "GMEBClassifier",
+    "GMEBClassifierCV",
     "L1CenterClassifier",
     "L2CenterClassifier",
     "MahalanobisCenterClassifier",
@@ -58,6 +63,7 @@ __all__ = [
     "bernoulli_gain",
     "devices",
     "gaussian_gain",
+    "gmeb_path",
     "load",
     "odds_ratio",
     "permutation_gains",

@@ -1,4 +1,4 @@
-"""The base of all center classifiers: predicting with a model that is fitted."""
+"""The bases of all classifiers: predicting with a model that is fitted."""
 
 from __future__ import annotations
 
@@ -16,19 +16,18 @@ from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.convert import as_block
 from ..blocks.samples import check_weights
-from ._model import CenterModel, read_only
+from ._model import CenterModel, Model, read_only
 from .labels import decode, encode_for_score, host_labels
 from .probabilities import log_softmax, softmax
 from .validation import check_backend, check_X, output_backend
 
-__all__ = ["CenterClassifier", "read_only"]
+__all__ = ["CenterClassifier", "Classifier", "read_only"]
 
 
-class CenterClassifier(ClassifierMixin, CenterModel):
+class Classifier(ClassifierMixin, Model):
     """Base of all classifiers: a subclass scores (`_scores`)."""
 
     _linear = False  # whether scores are a product with X, for which duplicates need not be summed
-    _per_score: float  # scores times it are log densities, up to a term that the classes share
 
     def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
         """(n, K) scores, larger is better; (n, 1) for two classes: class 1 less class 0.
@@ -36,16 +35,6 @@ class CenterClassifier(ClassifierMixin, CenterModel):
         ``relative``: a row of scores may have its largest score subtracted.
         """
         raise NotImplementedError
-
-    def _path_log_prior(self) -> list[float]:
-        """Log priors of the classes as the scores take them; zeros for none."""
-        return [0.0] * len(self.classes_)
-
-    def _scores_of_supports(
-        self, supports: list[Array], block: Block, ctx: Context
-    ) -> Array | None:
-        """Scores with each support, (q, S, n), as `_scores` gives them; None for one at a time."""
-        return None
 
     def _score_rows(self, X: Any, method: str, *, relative: bool = False) -> tuple[Array, Backend]:
         """Scores of the rows of X where the model lives, and the backend where outputs belong."""
@@ -132,6 +121,50 @@ class CenterClassifier(ClassifierMixin, CenterModel):
         codes, backend = self._predict_codes(X, "predict")
         return decode(codes, self.classes_, backend)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy of `predict` on the given samples.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Labels that the model does not know are misses.
+        sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        TypeError, ValueError
+            As scikit-learn's ``accuracy_score``: for labels that are missing, continuous, or
+            strings where the classes are numbers.
+        """
+        codes = to_numpy(self._predict_codes(X, "score")[0])
+        labels = host_labels(y, type(self).__name__, len(codes))
+        right = codes == encode_for_score(labels, self.classes_)
+        weights = check_weights(sample_weight, len(right))
+        if weights is not None and not weights.any():
+            raise ValueError("all sample weights are zero: there is nothing to average.")
+        return float(np.average(right, weights=weights))
+
+
+class CenterClassifier(Classifier, CenterModel):
+    """Base of the center classifiers, which have class probabilities, and a score for every k."""
+
+    _per_score: float  # scores times it are log densities, up to a term that the classes share
+
+    def _path_log_prior(self) -> list[float]:
+        """Log priors of the classes as the scores take them; zeros for none."""
+        return [0.0] * len(self.classes_)
+
+    def _scores_of_supports(
+        self, supports: list[Array], block: Block, ctx: Context
+    ) -> Array | None:
+        """Scores with each support, (q, S, n), as `_scores` gives them; None for one at a time."""
+        return None
+
     def predict_proba(self, X: Any) -> Array:
         """Class probabilities of the samples; they never contradict `predict`.
 
@@ -166,31 +199,3 @@ class CenterClassifier(ClassifierMixin, CenterModel):
         scores, backend = self._score_rows(X, method, relative=True)
         with self._fitted.backend.current():
             return backend.move(function(scores, self._per_score))
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy of `predict` on the given samples.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-            Labels that the model does not know are misses.
-        sample_weight : array of shape (n_samples,), optional
-
-        Returns
-        -------
-        float
-
-        Raises
-        ------
-        TypeError, ValueError
-            As scikit-learn's ``accuracy_score``: for labels that are missing, continuous, or
-            strings where the classes are numbers.
-        """
-        codes = to_numpy(self._predict_codes(X, "score")[0])
-        labels = host_labels(y, type(self).__name__, len(codes))
-        right = codes == encode_for_score(labels, self.classes_)
-        weights = check_weights(sample_weight, len(right))
-        if weights is not None and not weights.any():
-            raise ValueError("all sample weights are zero: there is nothing to average.")
-        return float(np.average(right, weights=weights))

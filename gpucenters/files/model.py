@@ -13,6 +13,8 @@ from ..arrays.backend import HOST, Backend
 from ..arrays.devices import DeviceUnavailableError, resolve_backend
 from ..arrays.namespace import is_cupy
 from ..estimators import (
+    GMEBClassifier,
+    GMEBClassifierCV,
     L1CenterClassifier,
     L2CenterClassifier,
     MahalanobisCenterClassifier,
@@ -22,7 +24,7 @@ from ..estimators import (
     SparseMultinomialNB,
     SparsePoissonNB,
 )
-from ..estimators._base import CenterClassifier
+from ..estimators._base import Classifier
 from ..estimators._fitted import Fitted
 from ..estimators._statistics import StatisticsClassifier
 from ..solvers.support import SupportCenters, keep_support, needs_full
@@ -31,9 +33,11 @@ from .container import read, write
 from .state import Packer, Unpacker
 
 #: The models that a file may hold, which names them.
-MODELS: dict[str, type[CenterClassifier]] = {
+MODELS: dict[str, type[Classifier]] = {
     kind.__name__: kind
     for kind in (
+        GMEBClassifier,
+        GMEBClassifierCV,
         L1CenterClassifier,
         L2CenterClassifier,
         MahalanobisCenterClassifier,
@@ -44,16 +48,19 @@ MODELS: dict[str, type[CenterClassifier]] = {
         SparsePoissonNB,
     )
 }
-_ATTRIBUTES = ("classes_", "n_features_in_", "feature_names_in_", "_sklearn_output_config")
+_ATTRIBUTES = (
+    *("classes_", "n_features_in_", "feature_names_in_", "_sklearn_output_config"),
+    *("r_plus_", "r_minus_", "grid_", "fold_scores_", "best_score_"),
+)
 _FITTED = ("centers", "params", "statistics", "selection", "met")
 
 
-def save(model: CenterClassifier, path: Any, *, full: bool = False) -> None:
+def save(model: Classifier, path: Any, *, full: bool = False) -> None:
     """Write a fitted model: see its method ``save``.
 
     Parameters
     ----------
-    model : CenterClassifier
+    model : Classifier
     path : str, path-like or binary file
     full : bool, default=False
         Whether to write what all features need.
@@ -77,7 +84,7 @@ def save(model: CenterClassifier, path: Any, *, full: bool = False) -> None:
         write(path, {"model": section}, packer.arrays)
 
 
-def _whole(model: CenterClassifier) -> Fitted:
+def _whole(model: Classifier) -> Fitted:
     """The state with everything; raises where the model holds its support alone."""
     fitted = model._ready()
     lacks_statistics = isinstance(model, StatisticsClassifier) and fitted.statistics is None
@@ -86,7 +93,7 @@ def _whole(model: CenterClassifier) -> Fitted:
     return fitted
 
 
-def _of_support(model: CenterClassifier) -> Fitted:
+def _of_support(model: Classifier) -> Fitted:
     """The state with what the selected features need; solves a stream for them."""
     centers, selection, m = model._centers(), model._selection(), model.n_features_in_
     kept = model._run(lambda ctx: keep_support(centers, selection, m, ctx))
@@ -140,7 +147,7 @@ def load(path: Any, device: str | None = None) -> Any:
 
 def _unpacked(
     backend: Backend | None, document: dict[str, Any], arrays: list[np.ndarray]
-) -> CenterClassifier:
+) -> Classifier:
     """The model of a file, on a backend or (None) where it was saved."""
     section = document.pop("model")
     if document:

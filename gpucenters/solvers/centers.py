@@ -31,6 +31,8 @@ class Centers:
     #: The arrays, which move to another backend, and their axes: over the classes, the features of
     #: X, or the candidates among which a support is chosen (features of X, or transformed ones).
     ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {}
+    #: Whether the solution for every k is read from it, or it is one solution for all.
+    for_every_k: ClassVar[bool] = True
     #: Whether the features for each k are among those for every larger k.
     nested: ClassVar[bool] = True
 

@@ -24,7 +24,7 @@ from ..solvers.centers import Centers
 from ..solvers.permutation import NullGain
 from ..solvers.selection import Selection, check_k
 from ._fitted import Fitted, learned
-from .labels import encode, host_labels
+from .labels import encode, host_labels, raise_for_one_class
 from .validation import validated, work_backend
 
 
@@ -90,11 +90,7 @@ class CenterModel(BaseEstimator):
         self._check_parameters()
         checked, attributes = validated(self, X)
         classes, codes = encode(host_labels(y, type(self).__name__, checked.shape[0]))
-        if len(classes) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least two classes; y holds "
-                f"{len(classes)} class: {classes.tolist()}."
-            )
+        raise_for_one_class(type(self).__name__, classes)
 
         def solve(ctx: Context) -> Fitted:
             block, samples = self._enter(checked, codes, classes, sample_weight, ctx)

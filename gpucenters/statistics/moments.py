@@ -314,16 +314,16 @@ class ClassMoments(Statistics):
         ill = self.ill_conditioned
         if ill is None:
             return found
-        # Raw sums that were ill-conditioned need not be so any more: what is centred depends on the
-        # sums alone, not on the parts that they come from.
-        totals, squares = (xp.take(a, ill, axis=1) for a in (self.total, self.square))
-        here = xp.any(is_ill_conditioned(totals, squares, weight), axis=0)
-        here = here & (ill >= part.start) & (ill < part.stop)
+        # Raw sums that were ill-conditioned need not be so any more, nor in every class: what is
+        # taken depends on the sums alone, not on the parts that they come from.
+        total, square = (xp.take(a, ill, axis=1) for a in (self.total, self.square))
+        raw = clip_negative(square - total * (total / weight))
+        kept = xp.where(is_ill_conditioned(total, square, weight), self.ill_centred, raw)
         # Columns of other parts go to one more column: to leave them out, a device would wait.
         k, width = found.shape
-        position = xp.where(here, ill - part.start, width)
+        position = xp.where((ill >= part.start) & (ill < part.stop), ill - part.start, width)
         found = xp.concat([found, self.backend.zeros((k, 1))], axis=1)
-        found[:, position] = self.ill_centred
+        found[:, position] = kept
         return found[:, :width]
 
     def within_sum_of_squares(self, ctx: Context) -> list[float]:

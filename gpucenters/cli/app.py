@@ -69,7 +69,7 @@ def run(arguments: Sequence[str]) -> int:
     """
     settings = SimpleNamespace(traceback=False)
     with warnings.catch_warnings():
-        warnings.showwarning = _show_warning
+        warnings.showwarning = _show_warning  # type: ignore[assignment]
         try:
             app(list(arguments) or ["--help"], prog_name="gpucenters", obj=settings)
         except SystemExit as stop:

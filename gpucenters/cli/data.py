@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -113,6 +114,13 @@ class TextOptions:
             )
         except ValueError as error:
             raise typer.BadParameter(str(error)) from error
+
+
+def check_place(output: str | None) -> None:
+    """Raise for an output in a folder that does not exist, before the work that leads to it."""
+    folder = os.path.dirname(output or "")
+    if folder and not os.path.isdir(folder):
+        raise typer.BadParameter(f"the folder {folder!r} of the output does not exist.")
 
 
 def labelled(data: Data, source: str) -> Data:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .data import AsJson, DataOptions, DataPath, TextOptions, Vectorizer, labelled
+from .data import AsJson, DataOptions, DataPath, TextOptions, Vectorizer, check_place, labelled
 from .models import ModelOptions, make_model
 from .output import show_facts, show_json
 from .stages import Stages, progress_of
@@ -54,6 +54,7 @@ def fit(
     the other samples, and that model is saved.
     """
     estimator = make_model(model)
+    check_place(output)
     if test is not None and test_size is not None:
         raise typer.BadParameter("--test and --test-size exclude each other.")
     if batch_rows is None:

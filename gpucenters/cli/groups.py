@@ -18,11 +18,11 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
         object of it.
     """
     hints = get_type_hints(command, include_extras=True)
-    groups = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    groups: dict[str, Any] = {n: kind for n, kind in hints.items() if is_dataclass(kind)}
     parameters = []
     for given in inspect.signature(command).parameters.values():
         if given.name in groups:
-            kind: Any = groups[given.name]
+            kind = groups[given.name]
             types = get_type_hints(kind, include_extras=True)
             found = [(f.name, f.default, types[f.name]) for f in fields(kind)]
         else:
@@ -36,7 +36,7 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
 
     def run(**given: Any) -> None:
         made = {
-            name: kind(**{field.name: given.pop(field.name) for field in fields(kind)})  # type: ignore[arg-type]
+            name: kind(**{field.name: given.pop(field.name) for field in fields(kind)})
             for name, kind in groups.items()
         }
         command(**given, **made)

@@ -107,19 +107,21 @@ def shown(value: Any) -> str:
 
 
 def show_json(value: Any) -> None:
-    """Print a value as JSON on stdout."""
+    """Print a value as JSON on stdout, on one line."""
     print(as_json(value))
 
 
-def as_json(value: Any) -> str:
+def as_json(value: Any, indent: int | None = None) -> str:
     """The value as JSON in ASCII, where a number that is not finite is null.
 
     Parameters
     ----------
     value : object
         Of dicts, sequences, arrays, numbers, strings and None.
+    indent : int, optional
+        As of `json.dumps`.
     """
-    return json.dumps(_plain(value), allow_nan=False, indent=1)
+    return json.dumps(_plain(value), allow_nan=False, indent=indent)
 
 
 def _plain(value: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .data import AsJson, DataOptions, DataPath, TextOptions, labelled
+from .data import AsJson, DataOptions, DataPath, TextOptions, check_place, labelled
 from .models import ModelOptions, make_model, parse_k
 from .output import console, say, show_json
 from .stages import Stages
@@ -52,9 +52,12 @@ def path(
     Words and idf of texts are those of all of DATA, not of each fold. The path of --output is read
     by SparsityPath.from_json in Python.
     """
+    estimator = make_model(model)
+    check_place(output)
+    check_place(plot)
+    axes = None if plot is None else _axes(plot)
     import gpucenters
 
-    estimator = make_model(model)
     sizes = None if ks is None else [parse_k(part) for part in ks.split(",")]
     stages = Stages()
     with stages("reading"):
@@ -81,7 +84,7 @@ def path(
             scoring=scoring.split(",") if "," in scoring else scoring,
         )
     if plot is not None:
-        _plot(made, plot)
+        _plot(made, axes, plot)
     if output is not None:
         _write(made, output)
     if json:
@@ -104,15 +107,27 @@ def _write(made: Any, output: str) -> None:
         file.write((made.to_json() + "\n").encode())
 
 
-def _plot(made: Any, output: str) -> None:
-    import matplotlib
+def _axes(plot: str) -> Any:
+    """Where to draw; raises before the work where no picture can be drawn."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise typer.BadParameter(
+            "--plot needs matplotlib: pip install 'gpucenters[plot]'."
+        ) from None
+    figure = Figure()
+    if _kind(plot) not in figure.canvas.get_supported_filetypes():
+        raise typer.BadParameter(f"{plot!r} is no name of a picture: use .png, .svg or .pdf.")
+    return figure.subplots()
 
-    matplotlib.use("agg")
+
+def _plot(made: Any, axes: Any, plot: str) -> None:
     from .writers import opened
 
-    figure = made.plot().figure
-    kind = output.rpartition(".")[2]
-    if kind not in figure.canvas.get_supported_filetypes():
-        raise ValueError(f"{output!r} is no name of a picture: use .png, .svg or .pdf.")
-    with opened(output) as file:
-        figure.savefig(file, format=kind, bbox_inches="tight")
+    made.plot(axes)
+    with opened(plot) as file:
+        axes.figure.savefig(file, format=_kind(plot), bbox_inches="tight")
+
+
+def _kind(plot: str) -> str:
+    return plot.rpartition(".")[2].lower()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .data import AsJson, DataOptions, DataPath
+from .data import AsJson, DataOptions, DataPath, check_place
 from .output import say, show_json
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def predict(
         raise typer.BadParameter("--proba and --decision exclude each other.")
     if data == "-" and model == "-":
         raise typer.BadParameter("MODEL and DATA cannot both be stdin.")
+    check_place(output)
     from .trained import Trained
 
     trained = Trained.load(model, device)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from .data import AsJson, DataOptions, DataPath
+from .data import AsJson, DataOptions, DataPath, check_place
 from .output import say, show_json
 
 
@@ -26,6 +26,7 @@ def select(
     json: AsJson = False,
 ) -> None:
     """Write the columns that a model has selected, with labels and names where there are some."""
+    check_place(output)
     from .models import parse_k
     from .trained import Trained
     from .writers import write_columns

@@ -105,7 +105,7 @@ class _Case:
             return differences  # features of equal gain took the place of each other
         differences += self.of_predictions()
         if hasattr(expected, "get_support"):
-            columns = [_dense(m.transform(X)) for m, X in ((expected, self.X), (found, self.there))]
+            columns = _dense(expected.transform(self.X)), _dense(found.transform(self.there))
             if not np.array_equal(*columns):
                 differences.append("transform gives other columns")
         return differences

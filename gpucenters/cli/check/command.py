@@ -72,7 +72,7 @@ class _Report:
             from ..writers import opened
 
             with opened(self.path) as file:
-                file.write((as_json(self.found) + "\n").encode())
+                file.write((as_json(self.found, indent=1) + "\n").encode())
 
     def end(self) -> None:
         """Print the sum."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -77,7 +77,7 @@ def _damaged() -> Any:
     return X
 
 
-_BAD: dict[str, Callable[[str, Place], None]] = {
+_BAD: dict[str, Callable[[str, Place], Any]] = {
     "NaN": lambda device, place: _fit(L2CenterClassifier(), _with(np.nan), device, place),
     "NaN for l1": lambda device, place: _fit(L1CenterClassifier(), _with(np.nan), device, place),
     "infinity": lambda device, place: _fit(
@@ -95,7 +95,7 @@ _BAD: dict[str, Callable[[str, Place], None]] = {
 }
 
 
-def _error(fails: Callable[[str, Place], None], device: str, place: Place) -> Exception | None:
+def _error(fails: Callable[[str, Place], Any], device: str, place: Place) -> Exception | None:
     try:
         fails(device, place)
     except Exception as error:
@@ -129,12 +129,13 @@ def check_out_of_memory(device: str) -> Outcome:
         outcome.note += f", and with {_POOL / 2**20:.0f} MiB left on the device"
     for kind in (L2CenterClassifier, L1CenterClassifier, SparseMultinomialNB):
         expected = kind(k=20, device="cpu").fit(X, y).support_
-        tries = [("a small budget", {"memory_budget": _BUDGET}, False)]
-        tries += [] if device == "cpu" else [("little memory", {}, True)]
-        for name, params, is_limited in tries:
-            with _little_memory(device) if is_limited else _much_memory():
+        tries: list[tuple[str, str | None, AbstractContextManager[None]]]
+        tries = [("a small budget", _BUDGET, nullcontext())]
+        tries += [] if device == "cpu" else [("little memory", None, _little_memory(device))]
+        for name, budget, place in tries:
+            with place:
                 try:
-                    found = kind(k=20, device=device, **params).fit(X, y).support_
+                    found = kind(k=20, device=device, memory_budget=budget).fit(X, y).support_
                 except MemoryError:
                     continue
             if not np.array_equal(found, expected):
@@ -142,16 +143,11 @@ def check_out_of_memory(device: str) -> Outcome:
     too_large = MahalanobisCenterClassifier(device=device, memory_budget=_BUDGET)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        error = _error(lambda *_: too_large.fit(X, y) and None, device, lambda X: X)
+        error = _error(lambda *_: too_large.fit(X, y), device, lambda X: X)
     if not isinstance(error, MemoryError):
         outcome.differences.append(f"{_named(error)} for matrices that do not fit")
     outcome.differences += _works(device)
     return outcome
-
-
-@contextmanager
-def _much_memory() -> Iterator[None]:
-    yield
 
 
 @contextmanager

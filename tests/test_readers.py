@@ -167,9 +167,14 @@ def test_npy_is_mapped(tmp_path: Path) -> None:
     for order in "CF":
         np.save(tmp_path / "X.npy", np.asarray(X, order=order))
         np.save(tmp_path / "y.npy", Y.astype(str))
-        data = read(tmp_path / "X.npy", labels=tmp_path / "y.npy")
-        assert isinstance(data.X, np.memmap) and not data.X.flags.writeable
-        assert outcome(lambda: data) == (X.tolist(), Y.astype(str).tolist(), None)
+        beside = {"labels": tmp_path / "y.npy"}
+        mapped = read(tmp_path / "X.npy", **beside).X
+        assert isinstance(mapped, np.memmap) and not mapped.flags.writeable
+        assert outcome(read, tmp_path / "X.npy", **beside) == (
+            X.tolist(),
+            Y.astype(str).tolist(),
+            None,
+        )
 
 
 def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +10,7 @@ import typer
 
 from .data import AsJson, DataOptions, DataPath, TextOptions, Vectorizer, check_place, labelled
 from .models import ModelOptions, make_model
-from .output import show_facts, show_json
+from .output import say, show_facts, show_json
 from .stages import Stages, progress_of
 
 if TYPE_CHECKING:
@@ -74,7 +75,12 @@ def fit(
     if json and output != "-":
         show_json(facts | {"seconds": fitting.stages.seconds, "output": output})
     else:
-        show_facts(facts | {"time": fitting.stages, "saved": output}, on_stderr=output == "-")
+        show_facts(facts | {"time": fitting.stages} | _saved(output), on_stderr=output == "-")
+    if getattr(trained.vectorizer, "norm", None) and text.vectorizer is Vectorizer.TFIDF:
+        say(
+            "note: the norm of a text needs all of its words, so the file keeps every word and its "
+            "idf. With --norm none it keeps the selected words alone."
+        )
 
 
 class _Fit:
@@ -159,7 +165,7 @@ class _Fit:
             "selected": len(model.support_),
             "best features": best,
             "objective": model.objective_,
-            "device": str(model._fitted.backend),
+            "worked on": str(model._fitted.backend),
         }
 
 
@@ -188,6 +194,12 @@ def _score(trained: Trained, data: Data, source: str) -> dict[str, Any]:
     assert data.y is not None
     predicted = trained.classifier.predict(trained.features(data, source))
     return {"held out": len(data), "accuracy": float(agreement(predicted, data.y).mean())}
+
+
+def _saved(output: str) -> dict[str, Any]:
+    if output == "-":
+        return {}
+    return {"saved": f"{output} ({os.path.getsize(output) / 1e6:,.2f} MB)"}
 
 
 def _save(trained: Trained, output: str, *, full: bool) -> None:

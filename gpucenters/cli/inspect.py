@@ -37,24 +37,30 @@ def inspect(
 
 def _facts(trained: Trained) -> dict[str, Any]:
     model = trained.classifier
-    default = type(model)().get_params()
-    changed = {
-        name: value
-        for name, value in model.get_params().items()
-        if name not in ("k", "device", "verbose") and str(value) != str(default[name])
-    }
     facts = {
         "model": type(model).__name__,
-        "parameters": changed or "as by default",
+        "parameters": _changed(model, ("k", "device", "verbose")) or "as by default",
         "classes": model.classes_.tolist(),
         "features": model.n_features_in_,
         "selected": len(model.support_),
         "objective": model.objective_,
         "holds": _holds(model),
     }
-    if trained.vectorizer is not None:
-        facts["texts by"] = repr(trained.vectorizer)
+    vectorizer = trained.vectorizer
+    if vectorizer is not None:
+        facts["vectorizer"] = type(vectorizer).__name__
+        facts["its parameters"] = _changed(vectorizer, ("vocabulary",)) or "as by default"
     return facts
+
+
+def _changed(estimator: Any, known: tuple[str, ...]) -> dict[str, str]:
+    """The parameters that are not as by default, but for those that are shown elsewhere."""
+    default = type(estimator)().get_params()
+    return {
+        name: str(value)
+        for name, value in estimator.get_params().items()
+        if name not in known and str(value) != str(default[name])
+    }
 
 
 def _holds(model: Any) -> str:
@@ -88,14 +94,18 @@ def _best(trained: Trained, top: int) -> list[dict[str, Any]]:
 
 
 def _show_best(best: list[dict[str, Any]], classes: list[Any], selected: int) -> None:
-    head = {"": "right", "feature": "left", "gain": "right"}
+    """The table: the centers of all classes, or of many the two largest."""
     few = len(classes) <= _CLASSES
-    head |= {f"center of {label}": "right" for label in classes} if few else {}
-    head |= {"largest in": "left"}
+    of_classes = [f"center of {label}" for label in classes] if few else ["center there"]
+    head = {"": "right", "feature": "left", "gain": "right", "largest in": "left"}
+    head |= dict.fromkeys(of_classes, "right")
+    head |= {} if few else {"next in": "left", "center of that": "right"}
     rows = []
     for number, each in enumerate(best, 1):
         values = each["centers"]
-        row = [number, each["feature"], f"{each['gain']:.4g}"]
-        row += [f"{value:.4g}" for value in values.values()] if few else []
-        rows.append([*row, max(values, key=values.get)])
+        first, second = sorted(classes, key=values.get, reverse=True)[:2]
+        row = [number, each["feature"], f"{each['gain']:.4g}", first]
+        shown = classes if few else [first]
+        row += [f"{values[label]:.4g}" for label in shown]
+        rows.append(row if few else [*row, second, f"{values[second]:.4g}"])
     show_table(f"Features by gain, {len(best):,} of {selected:,}", head, rows)

@@ -47,8 +47,8 @@ def fit_text(
     Returns
     -------
     Pipeline
-        With the steps "vectorizer" and "classifier", both fitted. The model equals that of all
-        texts at once, to the bit where its sums are exact, as those of counts are.
+        With the steps "vectorizer" and "classifier", both fitted. The model is that of all texts at
+        once: see ``partial_fit``.
 
     Raises
     ------

@@ -39,6 +39,7 @@ NAMES = [
     "streams",
     "threads",
     "budget",
+    "readers",
 ]
 
 

@@ -39,6 +39,11 @@ class Centers:
     backend: Backend
     class_weight: tuple[float, ...]
 
+    @property
+    def reads_all_features(self) -> bool:
+        """Whether scores need the values of X outside of the support too."""
+        return False
+
     def select(
         self, k: Any, ctx: Context | None = None, *, warm_start: Selection | None = None
     ) -> Selection:

@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status: 0, 1 where the work failed, 2 for wrong usage, 130 after an interrupt.
     """
     try:
-        from .app import run
+        from .app import run, stop_on_sigterm
     except ModuleNotFoundError as error:
         if error.name not in ("typer", "rich"):
             raise
@@ -29,4 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 2
-    return run(sys.argv[1:] if arguments is None else arguments)
+    if arguments is not None:
+        return run(arguments)
+    stop_on_sigterm()
+    return run(sys.argv[1:])

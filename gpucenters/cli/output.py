@@ -32,9 +32,10 @@ def safe(value: Any) -> str:
     >>> print(safe("na\u00efve\x1b[2J\n"))
     naïve\x1b[2J\n
     """
-    return "".join(
-        c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(value)
-    )
+    text = str(value)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def console() -> Console:

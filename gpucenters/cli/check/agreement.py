@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -43,19 +42,17 @@ def check_model(name: str, shape: Shape, device: str) -> Outcome:
     outcome = Outcome(note=", ".join(CONTAINERS))
     for container, make in CONTAINERS.items():
         data = make(X)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            expected = clone(model).set_params(device="cpu").fit(data, y)
-            for how, found, there in _fitted(model, data, y, device):
-                case = _Case(expected, found, data, there)
-                outcome.differences += [f"{container}, {how}: {d}" for d in case.differences(y)]
+        expected = clone(model).set_params(device="cpu").fit(data, y)
+        for how, found, there in _fitted(model, data, y, device):
+            case = _Case(expected, found, data, there)
+            outcome.differences += [f"{container}, {how}: {d}" for d in case.differences(y)]
     return outcome
 
 
 def _fitted(model: Any, X: Any, y: np.ndarray, device: str) -> Iterator[tuple[str, Any, Any]]:
     """(how it was fitted, the model, X where it takes it) of each way to work on the device."""
     if device == "cpu":
-        with one_thread():
+        with _one_thread():
             again = clone(model).set_params(device="cpu", memory_budget=_SMALL_BUDGET)
             yield "one thread", again.fit(X, y), X
         return
@@ -65,7 +62,7 @@ def _fitted(model: Any, X: Any, y: np.ndarray, device: str) -> Iterator[tuple[st
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
+def _one_thread() -> Iterator[None]:
     """Work on one thread."""
     before = os.environ.get("OMP_NUM_THREADS")
     os.environ["OMP_NUM_THREADS"] = "1"

@@ -21,10 +21,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         from .app import run, stop_on_sigterm
     except ModuleNotFoundError as error:
-        if error.name not in ("typer", "rich"):
+        missing = str(error.name).partition(".")[0]
+        if missing not in ("typer", "rich"):
             raise
         print(
-            f"gpucenters: the command line needs {error.name}, which is not installed: "
+            f"gpucenters: the command line needs {missing}, which is not installed: "
             "pip install 'gpucenters[cli]'",
             file=sys.stderr,
         )

@@ -370,6 +370,7 @@ _USAGE = [
     (["fit", "-", "-o", "m", "--batch-rows", "5", "--vectorizer", "hashing"], "stdin cannot be"),
     (["fit", "TEXTS", "-o", "m", "--batch-rows", "5", "--test-size", "0.5"], "not --test-size"),
     (["fit", "TEXTS", "-o", "m", "--vectorizer", "hashing", "--min-df", "2"], "no min_df"),
+    (["fit", "TEXTS", "-o", "m", "--token-pattern", "("], "is no regular expression"),
     (["predict", "MODEL", "DATA", "--proba", "--decision"], "exclude each other"),
     (["predict", "-", "-"], "cannot both be stdin"),
     (["path", "DATA", "--plot", "path.xyz"], "is no name of a picture"),
@@ -469,6 +470,7 @@ def test_an_interrupt_leaves_no_half_written_file(
     with monkeypatch.context() as patch:
         patch.setattr(np.lib.format, "write_array", interrupted)
         run("select", model, numbers, "-o", tmp_path / "out.npy", code=130)
+        assert run.err.endswith("interrupted\n")
     assert sorted(tmp_path.iterdir()) == before and model.read_bytes() == content
 
 

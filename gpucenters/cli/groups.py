@@ -9,6 +9,8 @@ from typing import Any, get_type_hints
 
 import typer
 
+from .output import say
+
 INTERRUPTED = 130  # as shells count SIGINT
 
 
@@ -46,6 +48,7 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(**given, **made)
         except KeyboardInterrupt:
+            say("interrupted")
             raise typer.Exit(INTERRUPTED) from None
 
     run.__name__ = command.__name__

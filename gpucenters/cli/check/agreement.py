@@ -19,6 +19,7 @@ from .outcome import Outcome
 from .shapes import CONTAINERS, Shape, on_device
 
 _CLOSE = 1e-8  # relative to the largest number
+_CLOSE_PROBABILITY = 1e-6  # of log-likelihoods that may be large numbers
 _SMALL_BUDGET = "64MB"
 
 
@@ -141,7 +142,7 @@ class _Case:
             differences.append(f"{wrong:,} of {len(margin):,} predictions are others")
         if hasattr(self.expected, "predict_proba"):
             proba = self.expected.predict_proba(self.X), self.found.predict_proba(self.there)
-            differences += _compare("probabilities", *proba)
+            differences += _compare("probabilities", *proba, close=_CLOSE_PROBABILITY)
         return differences
 
     def through_a_file(self) -> list[str]:
@@ -170,7 +171,7 @@ def _dense(X: Any) -> np.ndarray:
     return to_numpy(X.toarray() if hasattr(X, "toarray") else X)
 
 
-def _compare(what: str, expected: Any, found: Any) -> list[str]:
+def _compare(what: str, expected: Any, found: Any, close: float = _CLOSE) -> list[str]:
     """A sentence where numbers differ by more than rounding."""
     expected, found = (np.asarray(to_numpy(x), dtype=float) for x in (expected, found))
     if expected.shape != found.shape:
@@ -181,4 +182,4 @@ def _compare(what: str, expected: Any, found: Any) -> list[str]:
     with np.errstate(invalid="ignore"):
         apart = np.where(is_same, 0.0, np.abs(expected - found)) / size
     worst = float(np.max(apart, initial=0.0))
-    return [] if worst <= _CLOSE else [f"{what} are {worst:.1e} apart, relative to the largest"]
+    return [] if worst <= close else [f"{what} are {worst:.1e} apart, relative to the largest"]

@@ -56,10 +56,10 @@ def _fitted(model: Any, X: Any, y: np.ndarray, device: str) -> Iterator[tuple[st
         with _one_thread():
             again = clone(model).set_params(device="cpu", memory_budget=_SMALL_BUDGET)
             yield "one thread", again.fit(X, y), X
-        return
-    yield "from the host", clone(model).set_params(device=device).fit(X, y), X
-    there = on_device(X, device)
-    yield "on the device", clone(model).fit(there, y), there
+    else:
+        yield "from the host", clone(model).set_params(device=device).fit(X, y), X
+        there = on_device(X, device)
+        yield "on the device", clone(model).fit(there, y), there
 
 
 @contextmanager
@@ -128,15 +128,12 @@ class _Case:
 
     def of_predictions(self) -> list[str]:
         """Other classes where the decision is not a tie, and other numbers."""
-        values = [
-            to_numpy(m.decision_function(X))
-            for m, X in ((self.expected, self.X), (self.found, self.there))
-        ]
-        differences = _compare("decision values", *values)
-        ordered = np.sort(values[0], axis=1) if values[0].ndim == 2 else None
-        margin = np.abs(values[0]) if ordered is None else ordered[:, -1] - ordered[:, -2]
+        values = self.expected.decision_function(self.X)
+        differences = _compare("decision values", values, self.found.decision_function(self.there))
+        ordered = np.sort(values, axis=1) if values.ndim == 2 else None
+        margin = np.abs(values) if ordered is None else ordered[:, -1] - ordered[:, -2]
         classes = self.expected.predict(self.X), to_numpy(self.found.predict(self.there))
-        is_clear = margin > _CLOSE * np.abs(values[0]).max()
+        is_clear = margin > _CLOSE * np.abs(values).max()
         wrong = int(((classes[0] != classes[1]) & is_clear).sum())
         if wrong:
             differences.append(f"{wrong:,} of {len(margin):,} predictions are others")

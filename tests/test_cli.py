@@ -99,7 +99,7 @@ def test_numbers_are_fitted_predicted_selected_and_inspected(
     model = tmp_path / "model"
     facts = run.json("fit", numbers, "-o", model, "--k", "3", "--scale", "std", "-d", "cpu")
     expected = L2CenterClassifier(k=3, scale="std").fit(X, y)
-    assert facts["best features"] == names[expected.ranking_].tolist()
+    assert facts["best_features"] == names[expected.ranking_].tolist()
     assert facts["samples"] == N and facts["classes"] == {"calm": 45, "loud": 45}
     assert set(facts["seconds"]) == {"reading", "fitting", "saving"}
     saved = gpucenters.load(model)
@@ -175,9 +175,22 @@ def test_held_out_samples_are_scored(run: Run, numbers: str, tmp_path: Path) -> 
     expected = L2CenterClassifier(k=0.5).fit(X, y).score(X, y)
     assert re.search(rf"accuracy\s+{expected:.6g}\s", shown) and "reading" in shown
     facts = run.json("fit", numbers, "-o", model, "--test-size", "0.2", "--seed", "3")
-    assert (facts["samples"], facts["held out"]) == (72, 18)
+    assert (facts["samples"], facts["held_out"]) == (72, 18)
     assert facts["classes"] == {"calm": 36, "loud": 36}
     run("fit", numbers, "-o", model, "--test-size", "0.2", "--test", numbers, code=2)
+
+
+def test_labels_may_have_files_of_their_own(run: Run, tmp_path: Path) -> None:
+    X, y, _ = _numbers()
+    files = {"X": X, "y": y, "other_X": X[::-2], "other_y": y[::-2]}
+    paths = {name: tmp_path / f"{name}.npy" for name in files}
+    for name, values in files.items():
+        np.save(paths[name], values)
+    own = ["--labels", paths["y"], "--test", paths["other_X"], "--test-labels", paths["other_y"]]
+    facts = run.json("fit", paths["X"], "-o", tmp_path / "model", "-k", "3", *own)
+    expected = L2CenterClassifier(k=3).fit(X, y).score(X[::-2], y[::-2])
+    assert facts["accuracy"] == expected and facts["held_out"] == len(X[::-2])
+    assert run.json("path", paths["X"], "--ks", "3", *own)["mean"] == [expected]
 
 
 def test_a_full_file_serves_every_k(run: Run, numbers: str, tmp_path: Path) -> None:
@@ -269,9 +282,9 @@ def test_a_file_in_batches_is_the_file_at_once(run: Run, texts: str, tmp_path: P
     options = ["-e", "bernoulli", "-k", "5", "--vectorizer", "hashing", "--test", texts]
     found = run.json("fit", texts, "-o", parts, *options, "--batch-rows", "7")
     expected = run.json("fit", texts, "-o", whole, *options)
-    for name in ("samples", "features", "classes", "best features", "objective", "accuracy"):
+    for name in ("samples", "features", "classes", "best_features", "objective", "accuracy"):
         assert found[name] == expected[name]
-    assert found["best features"][0].startswith("column ")
+    assert found["best_features"][0].startswith("column ")
     assert run("predict", parts, texts, "--proba") == run("predict", whole, texts, "--proba")
 
 

@@ -84,7 +84,7 @@ def show_facts(facts: dict[str, Any], *, on_stderr: bool = False) -> None:
     """
     table = Table.grid(padding=(0, 2))
     for name, value in facts.items():
-        table.add_row(Text(safe(name), "bold"), Text(shown(value)))
+        table.add_row(Text(safe(name.replace("_", " ")), "bold"), Text(shown(value)))
     (messages() if on_stderr else console()).print(table)
 
 

@@ -70,10 +70,12 @@ def fit(
     else:
         trained, held_out = fitting.of_batches(data, reading, batch_rows), None
     if test is not None:
-        held_out = replace(reading, labels=test_labels).read(test, trained.n_features)
+        with fitting.stages("reading"):
+            held_out = replace(reading, labels=test_labels).read(test, trained.n_features)
     facts = fitting.facts(trained)
     if held_out is not None:
-        facts |= _score(trained, labelled(held_out, test or data), test or data)
+        with fitting.stages("scoring"):
+            facts |= _score(trained, labelled(held_out, test or data), test or data)
     with fitting.stages("saving"):
         _save(trained, output, full=full)
     if json and output != "-":

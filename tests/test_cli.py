@@ -235,7 +235,7 @@ def test_options_are_the_parameters_of_the_model(
 
 
 def test_the_registry_has_every_model_and_every_option_of_a_model() -> None:
-    assert {model.class_name for model in MODELS.values()} == set(SAVED)
+    assert {model.class_name for model in MODELS.values()} == set(SAVED) - {"GMEBClassifierCV"}
     known = {field.name for field in fields(ModelOptions)}
     of_all = {"estimator", "k", "device", "memory_budget"}
     for model in MODELS.values():

@@ -17,6 +17,7 @@ class Model(NamedTuple):
     class_name: str
     options: tuple[str, ...]
     max_features: int | None = None  # up to which `check` fits it
+    has_k: bool = True  # whether the number of features is chosen beforehand
 
 
 _BAYES = ("alpha", "fit_prior", "class_prior")
@@ -30,6 +31,15 @@ MODELS = {
     ),
     "bernoulli": Model("SparseBernoulliNB", (*_BAYES, "binarize")),
     "multinomial": Model("SparseMultinomialNB", (*_BAYES, "tol")),
+    "poisson": Model("SparsePoissonNB", (*_BAYES, "exposure", "scale")),
+    "gaussian": Model("SparseGaussianNB", ("pooling", "var_smoothing", "ddof", "priors")),
+    "shrunken": Model("ShrunkenCentroidClassifier", ("threshold", "offset", "priors")),
+    "gmeb": Model(
+        "GMEBClassifier",
+        ("r_plus", "r_minus", "threshold", "tol", "max_iter"),
+        max_features=500,
+        has_k=False,
+    ),
 }
 Estimator = StrEnum("Estimator", [(name, name) for name in MODELS])  # type: ignore[misc]
 _FIRST = next(iter(Estimator))
@@ -49,7 +59,11 @@ class ModelOptions:
         _option("Number of features, a share of them, or all.", "--k", "-k", metavar="N|10%|all"),
     ] = "all"
     scale: Annotated[
-        str | None, _option("Divide features by a standard deviation.", metavar="std|pooled|none")
+        str | None,
+        _option(
+            "Divide features by a standard deviation; Poisson: by the dispersion.",
+            metavar="std|pooled|dispersion|none",
+        ),
     ] = None
     priors: Annotated[
         str | None, _option("Class priors of centers.", metavar="uniform|empirical|P,P,...")
@@ -76,6 +90,34 @@ class ModelOptions:
     tol: Annotated[str | None, _option("Relative tolerance of the solution.", metavar="NUMBER")] = (
         None
     )
+    exposure: Annotated[
+        str | None, _option("What Poisson counts are counted over.", metavar="total|none")
+    ] = None
+    pooling: Annotated[
+        str | None, _option("Of Gaussian variances over the classes.", metavar="0...1")
+    ] = None
+    var_smoothing: Annotated[
+        str | None, _option("Added to Gaussian variances, of the largest.", metavar="NUMBER")
+    ] = None
+    ddof: Annotated[
+        str | None, _option("Degrees of freedom less in Gaussian variances.", metavar="0|1")
+    ] = None
+    threshold: Annotated[
+        str | None,
+        _option(
+            "Shrinkage of centroids; GMEB: weights below it are not selected.", metavar="NUMBER"
+        ),
+    ] = None
+    offset: Annotated[
+        str | None, _option("Added to deviations of shrunken centroids.", metavar="median|NUMBER")
+    ] = None
+    r_plus: Annotated[
+        str | None, _option("GMEB: radius of the second class.", metavar="NUMBER")
+    ] = None
+    r_minus: Annotated[
+        str | None, _option("GMEB: radius of the first class.", metavar="NUMBER")
+    ] = None
+    max_iter: Annotated[str | None, _option("GMEB: most rounds.", metavar="N")] = None
     device: Annotated[
         str, _option("Where to work.", "--device", "-d", metavar="auto|cpu|cuda|cuda:N")
     ] = "auto"
@@ -112,9 +154,13 @@ def make_model(options: ModelOptions) -> Any:
         raise typer.BadParameter(
             f"the estimator {name} does not take {', '.join(foreign)}. It takes {takes}."
         )
-    k = parse_k(options.k)
+    chosen = {"k": parse_k(options.k)} if model.has_k else {}
+    if not model.has_k and options.k != "all":
+        raise typer.BadParameter(
+            f"the estimator {name} finds the number of features: leave --k out."
+        )
     made = getattr(gpucenters, model.class_name)(
-        k=k,
+        **chosen,
         device=options.device,
         memory_budget=options.memory_budget,
         **{option: parse_value(value) for option, value in given.items()},

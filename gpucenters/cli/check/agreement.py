@@ -86,6 +86,8 @@ class _Case:
         """What differs, for several k; and after batches, and through a file."""
         m = self.X.shape[1]
         found = []
+        if not hasattr(self.expected, "with_k"):
+            return self.of_this_k() + self.through_a_file()
         for k in sorted({1, min(3, m), max(1, m // 10), m}):
             of_k = _Case(self.expected.with_k(k), self.found.with_k(k), self.X, self.there)
             found += [f"k={k}: {d}" for d in of_k.of_this_k()]

@@ -79,27 +79,6 @@ class GaussianCenters(SparseCenters):
         safe, zero = xp.where(some, variance, xp.ones_like(variance)), xp.zeros_like(variance)
         return tied + zero, deviation, xp.where(some, 1 / safe, zero), xp.log(safe) / 2
 
-    def decision(
-        self, block: Block, support: Array, columns: Array, log_prior: list[float], ctx: Context
-    ) -> Array:
-        """The scores: (n, K), or (n, 1) for two classes, class 1 less class 0.
-
-        ``score_c = log pi_c - 1/2 sum_i [log u_ci + (x_i - tied_i - dev_ci)^2 / u_ci]``.
-
-        Parameters
-        ----------
-        block : Block
-        support : array of int64 of shape (d,)
-            The features of the block.
-        columns : array of int64 of shape (d,)
-            The same features as these centers number them.
-        log_prior : list of K floats
-        ctx : Context
-        """
-        params = self.density_params(columns)
-        found = block.distance_scores(support, negative_log_density, params, None, ctx)
-        return found + self.backend.asarray(_offset(log_prior))
-
     def path_terms(
         self, ranking: Array, log_prior: list[float], block: Block, ctx: Context
     ) -> PathTerms:
@@ -108,6 +87,27 @@ class GaussianCenters(SparseCenters):
         offset, bound = self.backend.asarray(_offset(log_prior)), 4 * of_priors(log_prior)
         equal = [] if len(log_prior) == 2 else list(params[1:3])
         return PathTerms(terms, ranking, None, offset, bound, equal)
+
+
+def gaussian_scores(
+    block: Block, support: Array, params: Params, log_prior: list[float], ctx: Context
+) -> Array:
+    """The scores: (n, K), or (n, 1) for two classes, class 1 less class 0.
+
+    ``score_c = log pi_c - 1/2 sum_i [log u_ci + (x_i - tied_i - dev_ci)^2 / u_ci]``.
+
+    Parameters
+    ----------
+    block : Block
+    support : array of int64 of shape (d,)
+        The features of the block.
+    params : Params
+        Of these features.
+    log_prior : list of K floats
+    ctx : Context
+    """
+    found = block.distance_scores(support, negative_log_density, params, None, ctx)
+    return found + block.backend.asarray(_offset(log_prior))
 
 
 def _offset(log_prior: list[float]) -> list[float]:

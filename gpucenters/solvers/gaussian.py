@@ -13,6 +13,7 @@ from ..arrays.functions import array_namespace, backend_of, to_float
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.errors import raise_overflow
+from ..blocks.readers import Squared
 from ..blocks.samples import Samples
 from ..statistics.moments import ClassMoments, class_moments
 from .centers import SparseCenters
@@ -83,7 +84,7 @@ class GaussianCenters(SparseCenters):
         self, ranking: Array, log_prior: list[float], block: Block, ctx: Context
     ) -> PathTerms:
         params = self.density_params(ranking)
-        terms = DensityTerms(params, 4 * UNIT_ROUNDOFF * (ranking.shape[0] + 16))
+        terms = DensityTerms(params, 8 * UNIT_ROUNDOFF * (ranking.shape[0] + 16))
         offset, bound = self.backend.asarray(_offset(log_prior)), 4 * of_priors(log_prior)
         equal = [] if len(log_prior) == 2 else list(params[1:3])
         return PathTerms(terms, ranking, None, offset, bound, equal)
@@ -106,8 +107,20 @@ def gaussian_scores(
     log_prior : list of K floats
     ctx : Context
     """
-    found = block.distance_scores(support, negative_log_density, params, None, ctx)
-    return found + block.backend.asarray(_offset(log_prior))
+    offset = block.backend.asarray(_offset(log_prior))
+    if not block.has_implicit_zeros:
+        return block.distance_scores(support, negative_log_density, params, None, ctx) + offset
+    # The score of a row of zeros, and for each stored value x (2 mean - x) / (2 u).
+    xp, (tied, deviation, inverse, half_log) = block.backend.xp, params
+    mean = tied + deviation
+    slope, curve, base = mean * inverse, -inverse / 2, -half_log - mean * mean * inverse / 2
+    if len(log_prior) == 2:
+        slope, curve, base = (a[1:, :] - a[:1, :] for a in (slope, curve, base))
+    zeros = xp.zeros_like(base[0, :])
+    found = block.product(support, zeros, xp.permute_dims(slope, (1, 0)), ctx)
+    squares = block.read_as(Squared("gaussian_scores"))
+    found = found + squares.product(support, zeros, xp.permute_dims(curve, (1, 0)), ctx)
+    return found + xp.sum(base, axis=1) + offset
 
 
 def _offset(log_prior: list[float]) -> list[float]:

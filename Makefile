@@ -2,7 +2,7 @@
 #   make demo    fit, select and predict on real and on large synthetic data
 #   make test    the test suite
 # With a GPU: make test-gpu. For developers, see CONTRIBUTING.md: make check, test-full, coverage,
-# attack, lowest, prerelease, cupy, torch, wheel, same-bits.
+# attack, lowest, prerelease, cupy, torch, wheel, same-bits, image, locks.
 
 PYTHON ?= python3
 VENV := .venv
@@ -13,7 +13,7 @@ PIP := -m pip --disable-pip-version-check
 CUDA ?= cuda13
 
 .PHONY: demo test test-full test-gpu coverage attack check lowest prerelease cupy torch torch-for-cpu \
-	wheel same-bits clean
+	wheel same-bits image locks clean
 
 # One venv for all; a stamp per set of extras, made anew when the dependencies change.
 $(BIN)/python:
@@ -103,6 +103,29 @@ wheel: $(VENV)/.installed-dev
 	.venv-wheel/bin/python $(PIP) install --quiet "$$(echo dist/*.whl)[cli]"
 	cd dist && ../.venv-wheel/bin/gpucenters demo --device cpu
 
+# The image, and what it must do. DEVICE=cuda13 or cuda12 brings CuPy, and RUN_FLAGS='--gpus all'
+# lends it the GPUs; DOCKER=podman takes another engine.
+DOCKER ?= docker
+DEVICE ?= cpu
+IMAGE := gpucenters:$(DEVICE)
+image:
+	$(DOCKER) build -f docker/Dockerfile --build-arg DEVICE=$(DEVICE) -t $(IMAGE) \
+		--label org.opencontainers.image.version=$$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml) \
+		--label org.opencontainers.image.revision=$$(git rev-parse HEAD) $(BUILD_FLAGS) .
+	DOCKER="$(DOCKER)" docker/smoke $(IMAGE) $(RUN_FLAGS)
+
+# Versions and hashes of all that is in the image: the newest that pyproject.toml admits.
+LOCK := .venv-locks/bin/uv pip compile --quiet --upgrade --generate-hashes --no-annotate \
+	--python-version 3.13 --python-platform linux --custom-compile-command 'make locks'
+LOCKS := docker/requirements
+locks:
+	$(PYTHON) -m venv --clear .venv-locks
+	.venv-locks/bin/python $(PIP) install --quiet uv
+	$(LOCK) --extra cli --extra plot -o $(LOCKS)/cpu.txt pyproject.toml
+	for cuda in cuda12 cuda13; do sed -n "s/^$$cuda = \[\"\(.*\)\"\]/\1/p" pyproject.toml \
+		| $(LOCK) -c $(LOCKS)/cpu.txt --no-emit-package numpy -o $(LOCKS)/$$cuda.txt - || exit; done
+	sed -n 's/^requires = \["\(.*\)"\]/\1/p' pyproject.toml | $(LOCK) -o $(LOCKS)/build.txt -
+
 # Whether this tree gives the bits of another commit: make same-bits BASE=main
 BASE ?= HEAD
 same-bits: $(VENV)/.installed-test
@@ -111,4 +134,4 @@ same-bits: $(VENV)/.installed-test
 		git worktree remove --force .same-bits ; exit $$status
 
 clean:
-	rm -rf .venv .venv-lowest .venv-prerelease .venv-wheel .venv-cupy .venv-torch dist .coverage*
+	rm -rf .venv .venv-lowest .venv-prerelease .venv-wheel .venv-cupy .venv-torch .venv-locks dist .coverage*

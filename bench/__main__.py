@@ -8,7 +8,7 @@ import warnings
 
 from gpucenters import DeviceUnavailableError, UninformativeFeaturesWarning
 
-from . import duality, fit, gpu, mahalanobis, models, path, permutations, scaling, stream
+from . import cluster, duality, fit, gpu, mahalanobis, models, path, permutations, scaling, stream
 from .shapes import FIT_SHAPES
 
 
@@ -45,6 +45,14 @@ def main() -> None:
     ks.add_argument("--repeat", type=int, default=3, help="rounds, alternating")
     ks.add_argument("--png", help="draw a picture into this file (needs matplotlib)")
     ks.add_argument("--json", help="write the figures to this file")
+    many = commands.add_parser("cluster", help="a fit on a Dask cluster beside the local fit")
+    many.add_argument("--workers", type=int, default=2)
+    many.add_argument("--partitions", type=int, default=16)
+    many.add_argument("--rows", type=int, default=1_600_000, help="of each partition")
+    many.add_argument("--models", nargs="+", choices=list(cluster.MODELS), default=["l2"])
+    many.add_argument("--gpus", action="store_true", help="a worker for each GPU (dask-cuda)")
+    many.add_argument("--repeat", type=int, default=3, help="rounds, alternating")
+    many.add_argument("--json", help="write the figures to this file")
     which = commands.add_parser("models", help="accuracies of all models at shares of the features")
     which.add_argument("--data", default=folder, help="folder of the data sets")
     which.add_argument("--splits", type=int, default=5)
@@ -57,6 +65,7 @@ def main() -> None:
     # (Rows of k = 1 on text, where no column may have a positive l1 gain.)
     warnings.simplefilter("ignore", UninformativeFeaturesWarning)
     benches = {
+        "cluster": cluster,
         "duality": duality,
         "fit": fit,
         "gpu": gpu,

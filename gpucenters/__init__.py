@@ -4,43 +4,47 @@ Classify, and select features, with class centers that may differ in k features 
 which they are provably best, for every k at once, in about the time it takes to read the data.
 """
 
-from importlib.metadata import PackageNotFoundError, version
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from .arrays.devices import DeviceUnavailableError, devices
-from .estimators import (
-    L1CenterClassifier,
-    L2CenterClassifier,
-    MahalanobisCenterClassifier,
-    PermutationGains,
-    ShrunkenCentroidClassifier,
-    SparseBernoulliNB,
-    SparseGaussianNB,
-    SparseMultinomialNB,
-    SparsePoissonNB,
-    bernoulli_gain,
-    gaussian_gain,
-    odds_ratio,
-    permutation_gains,
-    poisson_gain,
-    thresholded_multinomial,
-)
-from .files import load
-from .paths import (
-    SparsityPath,
-    SparsityPathCV,
-    SparsityPathDisplay,
-    plot_centers,
-    sparsity_path,
-)
-from .solvers.selection import UninformativeFeaturesWarning
+if TYPE_CHECKING:
+    from .arrays.devices import DeviceUnavailableError, devices
+    from .estimators import (
+        GMEBClassifier,
+        GMEBClassifierCV,
+        L1CenterClassifier,
+        L2CenterClassifier,
+        MahalanobisCenterClassifier,
+        PermutationGains,
+        ShrunkenCentroidClassifier,
+        SparseBernoulliNB,
+        SparseGaussianNB,
+        SparseMultinomialNB,
+        SparsePoissonNB,
+        bernoulli_gain,
+        gaussian_gain,
+        gmeb_path,
+        odds_ratio,
+        permutation_gains,
+        poisson_gain,
+        thresholded_multinomial,
+    )
+    from .files import load, save
+    from .paths import (
+        SparsityPath,
+        SparsityPathCV,
+        SparsityPathDisplay,
+        plot_centers,
+        sparsity_path,
+    )
+    from .solvers.selection import UninformativeFeaturesWarning
 
-try:
-    __version__ = version("gpucenters")
-except PackageNotFoundError:  # run from a source tree that was not installed
-    __version__ = "0+unknown"
+    __version__: str
 
 __all__ = [
     "DeviceUnavailableError",
+    "GMEBClassifier",
+    "GMEBClassifierCV",
     "L1CenterClassifier",
     "L2CenterClassifier",
     "MahalanobisCenterClassifier",
@@ -58,11 +62,83 @@ __all__ = [
     "bernoulli_gain",
     "devices",
     "gaussian_gain",
+    "gmeb_path",
     "load",
     "odds_ratio",
     "permutation_gains",
     "plot_centers",
     "poisson_gain",
+    "save",
     "sparsity_path",
     "thresholded_multinomial",
 ]
+
+# Each name is imported at its first use (PEP 562), so that `gpucenters --help` starts at once.
+_MODULES = {
+    "DeviceUnavailableError": "arrays.devices",
+    "GMEBClassifier": "estimators",
+    "GMEBClassifierCV": "estimators",
+    "L1CenterClassifier": "estimators",
+    "L2CenterClassifier": "estimators",
+    "MahalanobisCenterClassifier": "estimators",
+    "PermutationGains": "estimators",
+    "ShrunkenCentroidClassifier": "estimators",
+    "SparseBernoulliNB": "estimators",
+    "SparseGaussianNB": "estimators",
+    "SparseMultinomialNB": "estimators",
+    "SparsePoissonNB": "estimators",
+    "SparsityPath": "paths",
+    "SparsityPathCV": "paths",
+    "SparsityPathDisplay": "paths",
+    "UninformativeFeaturesWarning": "solvers.selection",
+    "bernoulli_gain": "estimators",
+    "devices": "arrays.devices",
+    "gaussian_gain": "estimators",
+    "gmeb_path": "estimators",
+    "load": "files",
+    "odds_ratio": "estimators",
+    "permutation_gains": "estimators",
+    "plot_centers": "paths",
+    "poisson_gain": "estimators",
+    "save": "files",
+    "sparsity_path": "paths",
+    "thresholded_multinomial": "estimators",
+}
+_PACKAGES = (
+    "arrays",
+    "blocks",
+    "dask",
+    "estimators",
+    "files",
+    "multiclass",
+    "paths",
+    "readers",
+    "solvers",
+    "statistics",
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return import_module(f".{name}", __name__)
+    if name == "__version__":
+        value = _version()
+    elif name in _MODULES:
+        value = getattr(import_module(f".{_MODULES[name]}", __name__), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_PACKAGES})
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(__name__)
+    except PackageNotFoundError:  # run from a source tree that was not installed
+        return "0+unknown"

@@ -27,6 +27,7 @@ from stand_in import on_stand_in
 import gpucenters
 from gpucenters import (
     DeviceUnavailableError,
+    GMEBClassifier,
     L1CenterClassifier,
     L2CenterClassifier,
     MahalanobisCenterClassifier,
@@ -38,7 +39,7 @@ from gpucenters import (
     load,
 )
 from gpucenters.arrays.namespace import array_namespace, is_numpy, is_sparse, to_numpy
-from gpucenters.estimators._base import CenterClassifier
+from gpucenters.estimators._base import Classifier
 from gpucenters.files import container
 from gpucenters.files.model import MODELS as MODELS_OF_FILES
 
@@ -377,7 +378,7 @@ def test_columns_that_are_kept_centred_come_back() -> None:
 
 def test_every_model_of_the_package_has_a_name_in_files() -> None:
     public = [getattr(gpucenters, name) for name in gpucenters.__all__]
-    models = [x for x in public if isinstance(x, type) and issubclass(x, CenterClassifier)]
+    models = [x for x in public if isinstance(x, type) and issubclass(x, Classifier)]
     assert list(MODELS_OF_FILES.values()) == sorted(models, key=lambda model: model.__name__)
 
 
@@ -501,7 +502,7 @@ def test_other_files_are_named(content: bytes, tmp_path: Path) -> None:
 
 
 @full_or_not
-@each_kind
+@pytest.mark.parametrize("model", [*KINDS, GMEBClassifier()], ids=lambda m: type(m).__name__)
 def test_a_wrong_file_with_a_right_checksum_is_an_error_or_a_model(model: Any, full: bool) -> None:
     content = saved(clone(model).fit(X, Y), full=full)
     rng = np.random.default_rng(1)

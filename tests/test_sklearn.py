@@ -19,6 +19,7 @@ from sklearn.utils.fixes import parse_version
 from small_data import KINDS
 
 from gpucenters import (
+    GMEBClassifier,
     L1CenterClassifier,
     L2CenterClassifier,
     MahalanobisCenterClassifier,
@@ -33,7 +34,7 @@ COUNTS_ONLY = (SparseMultinomialNB, SparsePoissonNB)
 EVERY = [*KINDS, SparseBernoulliNB, SparseGaussianNB, ShrunkenCentroidClassifier, *COUNTS_ONLY]
 
 
-CHECKED = [*(kind() for kind in EVERY), MahalanobisCenterClassifier()]
+CHECKED = [*(kind() for kind in EVERY), MahalanobisCenterClassifier(), GMEBClassifier()]
 DATA = {"wine": load_wine, "digits": load_digits, "breast cancer": load_breast_cancer}
 
 

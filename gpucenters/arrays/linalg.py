@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+from scipy.linalg import lapack
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
 from .backend import Backend
@@ -121,6 +122,9 @@ def add_gram(rows: Array, into: Array, backend: Backend) -> None:
             into[right, left] += xp.matrix_transpose(part)
 
     tiles = [(a, b) for i, a in enumerate(cuts) for b in cuts[i:]]
+    if len(tiles) == 1:
+        add(tiles[0])
+        return
     for _ in run(add, tiles, backend):
         pass
 
@@ -141,3 +145,19 @@ def quadratic_forms(matrix: Array, vectors: Array, backend: Backend) -> Array:
         return xp.sum(v * (matrix @ v), axis=0)
 
     return xp.concat(list(run(forms, ranges(m, _TILE), backend)))
+
+
+def factorised(matrix: Array, backend: Backend) -> Callable[[Array], Array]:
+    """``solve(b)`` for systems with one symmetric positive definite matrix: (k,) or (k, q).
+
+    On the host one factorisation serves all of them, by Gauss where rounding has left the matrix
+    indefinite. The array API standard has none to keep, so elsewhere each call factorises anew.
+    """
+    if is_numpy(backend.xp):
+        factor, failed = lapack.dpotrf(matrix, lower=True)
+        if not failed:
+            return lambda b: lapack.dpotrs(factor, b, lower=True)[0]
+        factors, pivots, _ = lapack.dgetrf(matrix)
+        return lambda b: lapack.dgetrs(factors, pivots, b)[0]
+    solve = backend.xp.linalg.solve
+    return lambda b: solve(matrix, b)

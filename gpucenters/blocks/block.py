@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeVar
 
+import numpy as np
+
 from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.typing import Array
@@ -16,6 +18,7 @@ from .samples import Samples
 from .scatter import ScatterSums
 from .segment_terms import Terms
 from .sorted_columns import SortedColumns
+from .working_columns import WorkingColumns
 
 Result = TypeVar("Result")
 
@@ -187,6 +190,20 @@ class Block(Protocol):
         """The `product` for each (columns, shift, coef): to the bit on the host.
 
         Sparse data are read once for as many as the budget allows.
+        """
+
+    def working_columns(
+        self, columns: Array, shift: Array, scale: Array, rows: np.ndarray | None, ctx: Context
+    ) -> WorkingColumns:
+        """``(X[rows, columns] - shift) / scale`` in memory; sparse data stay sparse.
+
+        Parameters
+        ----------
+        columns : array of shape (d,)
+            Ascending.
+        shift, scale : arrays of shape (d,)
+        rows : ndarray of shape (l,), or None for all
+        ctx : Context
         """
 
     def padded_rows(

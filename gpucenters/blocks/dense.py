@@ -30,6 +30,7 @@ from .scatter import ScatterSums
 from .segment_terms import Terms
 from .sorted_columns import SortedColumns, SortingPlan, column_too_large, sort_columns
 from .strips import DenseStrip
+from .working_columns import DenseColumns
 
 _LEAST_SORT_COLUMNS = 64  # with fewer columns in a range the steps of the search are too small
 
@@ -261,6 +262,17 @@ class DenseBlock:
     def products(self, parts: list[tuple[Array, Array, Array]], ctx: Context) -> list[Array]:
         """The product for each (columns, shift, coef): see `Block`."""
         return [self.product(*part, ctx) for part in parts]
+
+    def working_columns(
+        self, columns: Array, shift: Array, scale: Array, rows: np.ndarray | None, ctx: Context
+    ) -> DenseColumns:
+        """``(X[rows, columns] - shift) / scale`` in memory: see `Block`."""
+        xp = self.backend.xp
+        parts = [xp.astype(s.array, xp.float64) for _, s in self.strips(columns, ctx)]
+        values = parts[0] if len(parts) == 1 else xp.concat(parts, axis=1)
+        if rows is not None:
+            values = xp.take(values, self.backend.asarray(rows), axis=0)
+        return DenseColumns(self.backend, (values - shift) / scale)
 
     def padded_rows(
         self, rows: Array, columns: Array, ctx: Context

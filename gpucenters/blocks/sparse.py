@@ -30,6 +30,7 @@ from .segment_terms import Terms, segment_totals
 from .sorted_columns import SortedColumns, SortingPlan, column_too_large
 from .sparse_sorting import sort_segments
 from .strips import SparseStrip
+from .working_columns import DenseColumns, SparseColumns
 
 _SORT_ENTRIES = 2**20  # entries in one range of columns: enough for each step of the search
 _SORT_BYTES = 96  # workspace for each of them
@@ -211,6 +212,24 @@ class SparseBlock(Compressed):
         out: Array = self.backend.zeros((n, q))
         (self._add_host_product if self.has_compiled_loops else self._add_product)(wide, out, ctx)
         return out
+
+    def working_columns(
+        self, columns: Array, shift: Array, scale: Array, rows: np.ndarray | None, ctx: Context
+    ) -> DenseColumns | SparseColumns:
+        """``(X[rows, columns] - shift) / scale`` in memory: see `Block`.
+
+        As an array only where that takes no more memory than the stored entries do.
+        """
+        xp, backend = self.backend.xp, self.backend
+        part = self.select(columns, ctx, by_row=True)
+        kind = sparse_module(xp).csr_matrix
+        values = xp.astype(part.data, xp.float64) / xp.take(scale, part.indices)
+        matrix = kind((values, part.indices, part.indptr), shape=part.shape)
+        if rows is not None:
+            matrix = matrix[backend.asarray(rows)]
+        if 2 * matrix.nnz >= matrix.shape[0] * matrix.shape[1]:
+            return DenseColumns(backend, xp.ascontiguousarray(matrix.toarray()) - shift / scale)
+        return SparseColumns(backend, matrix, matrix.T.tocsr(), shift / scale)
 
     def padded_rows(
         self, rows: Array, columns: Array, ctx: Context

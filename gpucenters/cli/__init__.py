@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import argparse
+import sys
 from collections.abc import Sequence
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run ``gpucenters`` with the given arguments; returns the exit status."""
-    from gpucenters import __version__
+    """Run ``gpucenters`` with the given arguments, by default those of the process.
 
-    parser = argparse.ArgumentParser(
-        prog="gpucenters", description="Exact sparse l1 and l2 center classifiers."
-    )
-    parser.add_argument("--version", action="version", version=f"gpucenters {__version__}")
-    commands = parser.add_subparsers(dest="command")
-    demo = commands.add_parser("demo", help="fit and select on real and on large synthetic data")
-    demo.add_argument(
-        "--device", default="auto", help="cpu, cuda, cuda:N or auto (default: %(default)s)"
-    )
-    options = parser.parse_args(arguments)
-    if options.command is None:
-        parser.print_help()
-        return 0
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+
+    Returns
+    -------
+    int
+        The exit status: 0, 1 where the work failed, 2 for wrong usage, 130 after an interrupt.
+    """
     try:
-        from .demo import run_demo
+        from .app import run
     except ModuleNotFoundError as error:
-        if error.name != "rich":
+        if error.name not in ("typer", "rich"):
             raise
-        parser.error("the demo prints with rich: pip install 'gpucenters[cli]'")
-    return run_demo(options.device)
+        print(
+            f"gpucenters: the command line needs {error.name}, which is not installed: "
+            "pip install 'gpucenters[cli]'",
+            file=sys.stderr,
+        )
+        return 2
+    return run(sys.argv[1:] if arguments is None else arguments)

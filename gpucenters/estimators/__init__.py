@@ -3,6 +3,8 @@
 from .baselines import odds_ratio, thresholded_multinomial
 from .centers import L1CenterClassifier, L2CenterClassifier
 from .gaussian import SparseGaussianNB
+from .gmeb import GMEBClassifier
+from .gmeb_path import GMEBClassifierCV, gmeb_path
 from .mahalanobis import MahalanobisCenterClassifier
 from .naive_bayes import SparseBernoulliNB, SparseMultinomialNB
 from .permutation import PermutationGains, permutation_gains
@@ -11,6 +13,8 @@ from .score_functions import bernoulli_gain, gaussian_gain, poisson_gain
 from .shrunken import ShrunkenCentroidClassifier
 
 __all__ = [
+    "GMEBClassifier",
+    "GMEBClassifierCV",
     "L1CenterClassifier",
     "L2CenterClassifier",
     "MahalanobisCenterClassifier",
@@ -22,6 +26,7 @@ __all__ = [
     "SparsePoissonNB",
     "bernoulli_gain",
     "gaussian_gain",
+    "gmeb_path",
     "odds_ratio",
     "permutation_gains",
     "poisson_gain",

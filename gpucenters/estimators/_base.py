@@ -1,8 +1,8 @@
-"""The base of all center classifiers: predicting with a model that is fitted."""
+"""The bases of all classifiers: predicting with a model that is fitted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,24 +11,22 @@ from sklearn.base import ClassifierMixin
 
 from ..arrays.backend import Backend
 from ..arrays.context import Context
-from ..arrays.namespace import array_namespace, to_numpy
+from ..arrays.namespace import array_namespace
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.convert import as_block
-from ..blocks.samples import check_weights
-from ._model import CenterModel, read_only
-from .labels import decode, encode_for_score, host_labels
+from ._model import CenterModel, Model, read_only
+from .labels import accuracy, decode
 from .probabilities import log_softmax, softmax
 from .validation import check_backend, check_X, output_backend
 
-__all__ = ["CenterClassifier", "read_only"]
+__all__ = ["CenterClassifier", "Classifier", "read_only"]
 
 
-class CenterClassifier(ClassifierMixin, CenterModel):
+class Classifier(ClassifierMixin, Model):
     """Base of all classifiers: a subclass scores (`_scores`)."""
 
     _linear = False  # whether scores are a product with X, for which duplicates need not be summed
-    _per_score: float  # scores times it are log densities, up to a term that the classes share
 
     def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
         """(n, K) scores, larger is better; (n, 1) for two classes: class 1 less class 0.
@@ -37,19 +35,18 @@ class CenterClassifier(ClassifierMixin, CenterModel):
         """
         raise NotImplementedError
 
-    def _path_log_prior(self) -> list[float]:
-        """Log priors of the classes as the scores take them; zeros for none."""
-        return [0.0] * len(self.classes_)
+    @staticmethod
+    def _binary_scores(models: Sequence[Any], block: Block, ctx: Context) -> list[Array]:
+        """Scores, (n,), of each of several models of this class and of two classes."""
+        return [model._scores(block, ctx, relative=False)[:, 0] for model in models]
 
-    def _scores_of_supports(
-        self, supports: list[Array], block: Block, ctx: Context
-    ) -> Array | None:
-        """Scores with each support, (q, S, n), as `_scores` gives them; None for one at a time."""
-        return None
+    def _prepare(self) -> None:
+        """Form what scores need outside of the work on X, which may be done in several tries."""
+        self._selection()
 
     def _score_rows(self, X: Any, method: str, *, relative: bool = False) -> tuple[Array, Backend]:
         """Scores of the rows of X where the model lives, and the backend where outputs belong."""
-        self._selection()
+        self._prepare()
         scores, backend = self._finite_rows(
             X,
             method,
@@ -132,6 +129,45 @@ class CenterClassifier(ClassifierMixin, CenterModel):
         codes, backend = self._predict_codes(X, "predict")
         return decode(codes, self.classes_, backend)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy of `predict` on the given samples.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Labels that the model does not know are misses.
+        sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        TypeError, ValueError
+            As scikit-learn's ``accuracy_score``: for labels that are missing, continuous, or
+            strings where the classes are numbers.
+        """
+        codes = self._predict_codes(X, "score")[0]
+        return accuracy(codes, y, self.classes_, type(self).__name__, sample_weight)
+
+
+class CenterClassifier(Classifier, CenterModel):
+    """Base of the center classifiers, which have class probabilities, and a score for every k."""
+
+    _per_score: float  # scores times it are log densities, up to a term that the classes share
+
+    def _path_log_prior(self) -> list[float]:
+        """Log priors of the classes as the scores take them; zeros for none."""
+        return [0.0] * len(self.classes_)
+
+    def _scores_of_supports(
+        self, supports: list[Array], block: Block, ctx: Context
+    ) -> Array | None:
+        """Scores with each support, (q, S, n), as `_scores` gives them; None for one at a time."""
+        return None
+
     def predict_proba(self, X: Any) -> Array:
         """Class probabilities of the samples; they never contradict `predict`.
 
@@ -166,31 +202,3 @@ class CenterClassifier(ClassifierMixin, CenterModel):
         scores, backend = self._score_rows(X, method, relative=True)
         with self._fitted.backend.current():
             return backend.move(function(scores, self._per_score))
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy of `predict` on the given samples.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-            Labels that the model does not know are misses.
-        sample_weight : array of shape (n_samples,), optional
-
-        Returns
-        -------
-        float
-
-        Raises
-        ------
-        TypeError, ValueError
-            As scikit-learn's ``accuracy_score``: for labels that are missing, continuous, or
-            strings where the classes are numbers.
-        """
-        codes = to_numpy(self._predict_codes(X, "score")[0])
-        labels = host_labels(y, type(self).__name__, len(codes))
-        right = codes == encode_for_score(labels, self.classes_)
-        weights = check_weights(sample_weight, len(right))
-        if weights is not None and not weights.any():
-            raise ValueError("all sample weights are zero: there is nothing to average.")
-        return float(np.average(right, weights=weights))

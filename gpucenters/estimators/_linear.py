@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
@@ -17,8 +17,86 @@ from ..solvers.close_scores import compare_close_scores
 from ..solvers.linear_form import LinearForm
 from ..solvers.priors import log_priors
 from ..solvers.selection import Selection
-from ._base import CenterClassifier, read_only
+from ._base import CenterClassifier, Classifier, read_only
 from ._fitted import learned
+
+
+class LinearClassifier(Classifier):
+    """Scores, coefficients and intercept of a model that has a linear form."""
+
+    _linear = True
+
+    def _form_columns(self) -> Array:
+        """The features of X that the form reads, ascending, where the model lives."""
+        raise NotImplementedError
+
+    def _log_prior_of_met(self) -> list[float]:
+        """Log priors of the classes, as the form takes them."""
+        raise NotImplementedError
+
+    def _form(self) -> LinearForm:
+        """The decision for the support."""
+
+        def make(centers: Centers, selection: Selection, ctx: Context) -> LinearForm:
+            return centers.linear_form(selection.support, self._log_prior_of_met())
+
+        return self._cached("form", make)
+
+    def _prepare(self) -> None:
+        self._form()
+
+    def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
+        form = self._form()
+        return block.product(self._form_columns(), form.shift, form.coef, ctx) + form.offset
+
+    @staticmethod
+    def _binary_scores(models: Sequence[Any], block: Block, ctx: Context) -> list[Array]:
+        if any(type(model)._scores not in _OF_FORM for model in models):
+            return Classifier._binary_scores(models, block, ctx)
+        forms = [model._form() for model in models]
+        parts = [
+            (model._form_columns(), form.shift, form.coef)
+            for model, form in zip(models, forms, strict=True)
+        ]
+        products = block.products(parts, ctx)
+        return [(x + f.offset)[:, 0] for x, f in zip(products, forms, strict=True)]
+
+    def _wide_form(self) -> tuple[Array, Array]:
+        """(coefficients of all features, constants)."""
+
+        def widen(centers: Centers, selection: Selection, ctx: Context) -> tuple[Array, Array]:
+            shift, coef, offset, _ = form
+            xp = ctx.backend.xp
+            coef_ = self._widened(xp.permute_dims(coef, (1, 0)), ctx)
+            intercept = offset - shift @ coef
+            if self._fitted.met is not None:
+                if coef_.shape[0] == 1:
+                    coef_ = xp.concat([-coef_ / 2, coef_ / 2])
+                    intercept = xp.concat([-intercept / 2, intercept / 2])
+                coef_ = self._of_every_class(coef_, xp.zeros_like(coef_[0, :]))
+                intercept = self._of_every_class(intercept, xp.zeros_like(intercept[0]) - math.inf)
+            return read_only(coef_), read_only(intercept)
+
+        form = self._form()
+        return self._cached("wide form", widen)
+
+    def _widened(self, narrow: Array, ctx: Context) -> Array:
+        """(q, m) from the (q, d) of the features that the form reads, with zeros for the others."""
+        xp, columns = ctx.backend.xp, to_numpy(self._form_columns())
+        source = np.zeros(self.n_features_in_, dtype=np.int64)
+        source[columns] = np.arange(1, len(columns) + 1)
+        wide = xp.concat([ctx.backend.zeros((narrow.shape[0], 1)), narrow], axis=1)
+        return xp.take(wide, ctx.backend.asarray(source), axis=1)
+
+    @learned
+    def coef_(self) -> Array:
+        """Coefficients of the decision, zero for features that it does not read."""
+        return self._wide_form()[0]
+
+    @learned
+    def intercept_(self) -> Array:
+        """Constants of the decision."""
+        return self._wide_form()[1]
 
 
 class PriorDecision(CenterClassifier):
@@ -43,30 +121,12 @@ class PriorDecision(CenterClassifier):
         return self._log_prior()
 
 
-class LinearDecision(PriorDecision):
-    """Scores, coefficients and intercept of a model whose centers have a linear form."""
-
-    _linear = True
+class LinearDecision(LinearClassifier, PriorDecision):
+    """Linear decisions of centers, with priors."""
 
     def _form_columns(self) -> Array:
         """The features of X that the form reads, ascending, where the model lives."""
         return self._read_columns(self._selection().support)
-
-    def _form(self) -> LinearForm:
-        """The decision for the support."""
-
-        def make(centers: Centers, selection: Selection, ctx: Context) -> LinearForm:
-            return centers.linear_form(selection.support, self._log_prior_of_met())
-
-        return self._cached("form", make)
-
-    def _score_rows(self, X: Any, method: str, *, relative: bool = False) -> tuple[Array, Backend]:
-        self._form()  # outside of the work on X, which may be done in several tries
-        return super()._score_rows(X, method, relative=relative)
-
-    def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
-        form = self._form()
-        return block.product(self._form_columns(), form.shift, form.coef, ctx) + form.offset
 
     def _read_columns(self, support: Array) -> Array:
         """The features of X that the form of a support reads."""
@@ -86,40 +146,6 @@ class LinearDecision(PriorDecision):
         products = block.products(parts, ctx)
         found = [x + form.offset for x, form in zip(products, forms, strict=True)]
         return xp.permute_dims(xp.stack(found), (2, 0, 1))
-
-    def _wide_form(self) -> tuple[Array, Array]:
-        """(coefficients of all features, constants)."""
-
-        def widen(centers: Centers, selection: Selection, ctx: Context) -> tuple[Array, Array]:
-            shift, coef, offset, _ = form
-            xp, columns = ctx.backend.xp, to_numpy(self._form_columns())
-            source = np.zeros(self.n_features_in_, dtype=np.int64)
-            source[columns] = np.arange(1, len(columns) + 1)
-            narrow = xp.permute_dims(coef, (1, 0))
-            zero = xp.zeros_like(narrow[:, :1])
-            wide = xp.concat([zero, narrow], axis=1)
-            coef_ = xp.take(wide, ctx.backend.asarray(source), axis=1)
-            intercept = offset - shift @ coef
-            if self._fitted.met is not None:
-                if coef_.shape[0] == 1:
-                    coef_ = xp.concat([-coef_ / 2, coef_ / 2])
-                    intercept = xp.concat([-intercept / 2, intercept / 2])
-                coef_ = self._of_every_class(coef_, xp.zeros_like(coef_[0, :]))
-                intercept = self._of_every_class(intercept, xp.zeros_like(intercept[0]) - math.inf)
-            return read_only(coef_), read_only(intercept)
-
-        form = self._form()
-        return self._cached("wide form", widen)
-
-    @learned
-    def coef_(self) -> Array:
-        """Coefficients of the decision, zero for features that it does not read."""
-        return self._wide_form()[0]
-
-    @learned
-    def intercept_(self) -> Array:
-        """Constants of the decision."""
-        return self._wide_form()[1]
 
 
 class NearestCenterDecision(LinearDecision):
@@ -151,3 +177,7 @@ class NearestCenterDecision(LinearDecision):
 
     def _log_prior(self) -> list[float]:
         return log_priors(self._ready().params["priors"], self._class_weight())
+
+
+#: The methods that score with the linear form and, for two classes, with nothing else.
+_OF_FORM = (LinearClassifier._scores, NearestCenterDecision._scores)

@@ -24,17 +24,17 @@ from ..solvers.centers import Centers
 from ..solvers.permutation import NullGain
 from ..solvers.selection import Selection, check_k
 from ._fitted import Fitted, learned
-from .labels import encode, host_labels
+from .labels import encode, host_labels, raise_for_one_class
 from .validation import validated, work_backend
 
 
-class CenterModel(BaseEstimator):
-    """Base of all models: a subclass solves (`_solve`)."""
+class Model(BaseEstimator):
+    """Base of all models: a subclass solves and selects (`_solve`, `_select`)."""
 
     _fitted: Fitted
     classes_: np.ndarray
     n_features_in_: int
-    k: Any
+    objective_: Any
     device: str | None
     memory_budget: int | str | None
     verbose: bool
@@ -70,7 +70,7 @@ class CenterModel(BaseEstimator):
     # --- fitting -------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the model: the optimal centers and features, for every k at once.
+        """Fit the model.
 
         Parameters
         ----------
@@ -89,19 +89,14 @@ class CenterModel(BaseEstimator):
         """
         self._check_parameters()
         checked, attributes = validated(self, X)
-        classes, codes = encode(host_labels(y, type(self).__name__, checked.shape[0]))
-        if len(classes) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least two classes; y holds "
-                f"{len(classes)} class: {classes.tolist()}."
-            )
+        classes, codes = self._encoded(y, checked.shape[0])
 
         def solve(ctx: Context) -> Fitted:
             block, samples = self._enter(checked, codes, classes, sample_weight, ctx)
             check_every_class(samples, classes)
             fitted = self._solve(block, samples, ctx)
             assert fitted.centers is not None
-            fitted.selection = fitted.centers.select(self.k, ctx)
+            fitted.selection = self._select(fitted.centers, ctx)
             return fitted
 
         backend, budget = work_backend(self, checked), self.memory_budget
@@ -110,6 +105,12 @@ class CenterModel(BaseEstimator):
         if self.verbose:
             self._report(checked.shape)
         return self
+
+    def _encoded(self, y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
+        """The classes and the code of each sample; raises for fewer than two classes."""
+        classes, codes = encode(host_labels(y, type(self).__name__, n_samples))
+        raise_for_one_class(type(self).__name__, classes)
+        return classes, codes
 
     def _commit(self, attributes: dict[str, Any], classes: np.ndarray, fitted: Fitted) -> None:
         """Set all fitted attributes in one assignment, which no interrupt can divide."""
@@ -142,7 +143,6 @@ class CenterModel(BaseEstimator):
 
     def _check_parameters(self) -> None:
         """Raise for parameters that are wrong whatever the data are."""
-        check_k(self.k)
         verbose: Any = self.verbose
         if not isinstance(verbose, bool | np.bool_ | numbers.Integral) or verbose < 0:
             raise ValueError(f"verbose={verbose!r} is not valid: use True, False or an int >= 0.")
@@ -150,15 +150,15 @@ class CenterModel(BaseEstimator):
     def _solve(self, block: Block, samples: Samples, ctx: Context) -> Fitted:
         raise NotImplementedError
 
-    def _null_gain(self, block: Block, samples: Samples, ctx: Context) -> NullGain:
-        """The gains of this fitted model under permuted labels, for `permutation_gains`."""
+    def _select(self, centers: Any, ctx: Context) -> Selection:
+        """The features that the parameters choose."""
         raise NotImplementedError
 
     def _report(self, shape: tuple[int, int]) -> None:
         print(
             f"{type(self).__name__}: {shape[0]:,} x {shape[1]:,} in {self._fitted.backend}, "
             f"{len(self.classes_)} classes, {len(self._support()):,} features selected, "
-            f"objective {self.objective_:.6g}"
+            f"objective {np.sum(self.objective_):.6g}"
         )
 
     # --- the solution --------------------------------------------------------------------------
@@ -179,11 +179,9 @@ class CenterModel(BaseEstimator):
         raise NotImplementedError
 
     def _selection(self) -> Selection:
-        fitted = self._ready()
-        if fitted.selection is None:
-            centers, k = self._centers(), fitted.params["k"]
-            fitted.selection = self._run(lambda ctx: centers.select(k, ctx))
-        return fitted.selection
+        found = self._ready().selection
+        assert found is not None
+        return found
 
     def _run(self, task: Callable[[Context], Any]) -> Any:
         """``task(context)`` where the model lives."""
@@ -205,33 +203,6 @@ class CenterModel(BaseEstimator):
         """The selected features, ascending; int64 of shape (k,), on the host."""
         return self._support()
 
-    @learned
-    def ranking_(self) -> np.ndarray:
-        """The selected features by descending score; int64 of shape (k,), on the host."""
-        return self._cached("ranking", lambda _, chosen, ctx: read_only(to_numpy(chosen.ranking)))
-
-    @learned
-    def scores_(self) -> Array:
-        """The gain of each feature; float64 of shape (n_features,), on the model's device."""
-        return self._cached(
-            "scores", lambda centers, chosen, ctx: read_only(centers.feature_scores(chosen, ctx))
-        )
-
-    @learned
-    def scale_(self) -> Array | None:
-        """What each feature is divided by; float64 of shape (n_features,), or None."""
-        return read_only(getattr(self._centers(), "scale", None))
-
-    @learned
-    def centers_(self) -> Array:
-        """Class centers on the support; float64 of shape (n_classes, k), in the units of X."""
-        return self._cached(
-            "centers",
-            lambda centers, chosen, ctx: read_only(
-                self._of_every_class(*centers.centers_at(chosen.support))
-            ),
-        )
-
     def _of_every_class(self, of_met: Array, of_others: Array) -> Array:
         """Rows of all K classes: those of the classes met, and one row for each other class."""
         met = self._fitted.met
@@ -242,34 +213,6 @@ class CenterModel(BaseEstimator):
         index = np.full(len(self.classes_), len(met))
         index[list(met)] = np.arange(len(met))
         return xp.take(found, self._fitted.backend.asarray(index), axis=0)
-
-    @learned
-    def objective_(self) -> float:
-        """The minimum of the objective for this k, in scaled units."""
-        return self._cached(
-            "objective", lambda centers, chosen, ctx: centers.objective(chosen.support, ctx)
-        )
-
-    def with_k(self, k: int | float | str) -> Self:
-        """A fitted copy of this model at another k, without the data.
-
-        Parameters
-        ----------
-        k : int, float or "all"
-
-        Returns
-        -------
-        model
-            Equal to one fitted with this k on the same data.
-        """
-        fitted = self._ready()
-        new = copy.copy(self)
-        new.k = k
-        centers, start = self._centers(), fitted.selection
-        selection = self._run(lambda ctx: centers.select(k, ctx, warm_start=start))
-        params = fitted.params | {"k": k}
-        new._fitted = fitted.shared_with(params=params, selection=selection)
-        return new
 
     def to(self, device: str) -> Self:
         """A fitted copy of this model that lives on another device.
@@ -332,6 +275,85 @@ class CenterModel(BaseEstimator):
         from ..files import save
 
         save(self, path, full=full)
+
+
+class CenterModel(Model):
+    """Base of the models that are solved for every k at once."""
+
+    k: Any
+
+    def _check_parameters(self) -> None:
+        check_k(self.k)
+        super()._check_parameters()
+
+    def _select(self, centers: Centers, ctx: Context) -> Selection:
+        return centers.select(self.k, ctx)
+
+    def _null_gain(self, block: Block, samples: Samples, ctx: Context) -> NullGain:
+        """The gains of this fitted model under permuted labels, for `permutation_gains`."""
+        raise NotImplementedError
+
+    def _selection(self) -> Selection:
+        fitted = self._ready()
+        if fitted.selection is None:
+            centers, k = self._centers(), fitted.params["k"]
+            fitted.selection = self._run(lambda ctx: centers.select(k, ctx))
+        return fitted.selection
+
+    @learned
+    def ranking_(self) -> np.ndarray:
+        """The selected features by descending score; int64 of shape (k,), on the host."""
+        return self._cached("ranking", lambda _, chosen, ctx: read_only(to_numpy(chosen.ranking)))
+
+    @learned
+    def scores_(self) -> Array:
+        """The gain of each feature; float64 of shape (n_features,), on the model's device."""
+        return self._cached(
+            "scores", lambda centers, chosen, ctx: read_only(centers.feature_scores(chosen, ctx))
+        )
+
+    @learned
+    def scale_(self) -> Array | None:
+        """What each feature is divided by; float64 of shape (n_features,), or None."""
+        return read_only(getattr(self._centers(), "scale", None))
+
+    @learned
+    def centers_(self) -> Array:
+        """Class centers on the support; float64 of shape (n_classes, k), in the units of X."""
+        return self._cached(
+            "centers",
+            lambda centers, chosen, ctx: read_only(
+                self._of_every_class(*centers.centers_at(chosen.support))
+            ),
+        )
+
+    @learned
+    def objective_(self) -> float:
+        """The minimum of the objective for this k, in scaled units."""
+        return self._cached(
+            "objective", lambda centers, chosen, ctx: centers.objective(chosen.support, ctx)
+        )
+
+    def with_k(self, k: int | float | str) -> Self:
+        """A fitted copy of this model at another k, without the data.
+
+        Parameters
+        ----------
+        k : int, float or "all"
+
+        Returns
+        -------
+        model
+            Equal to one fitted with this k on the same data.
+        """
+        fitted = self._ready()
+        new = copy.copy(self)
+        new.k = k
+        centers, start = self._centers(), fitted.selection
+        selection = self._run(lambda ctx: centers.select(k, ctx, warm_start=start))
+        params = fitted.params | {"k": k}
+        new._fitted = fitted.shared_with(params=params, selection=selection)
+        return new
 
 
 def read_only(x: Any) -> Any:

@@ -13,13 +13,13 @@ from ..blocks.convert import as_block, put_columns, take_columns
 from .validation import check_backend, check_container, check_X
 
 if TYPE_CHECKING:
-    from ._base import CenterClassifier as _Classifier
+    from ._base import Classifier as _Classifier
 else:
     _Classifier = object
 
 
 class FeatureSelector(SelectorMixin, _Classifier):
-    """For a `CenterClassifier` whose support numbers features of X. Comes first among the bases."""
+    """For a `Classifier` whose support numbers features of X. Comes first among the bases."""
 
     def _get_support_mask(self) -> np.ndarray:
         self._ready()

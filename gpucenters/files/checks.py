@@ -10,25 +10,27 @@ from typing import Any
 
 from ..arrays.namespace import array_namespace
 from ..arrays.typing import Array
-from ..estimators._base import CenterClassifier
+from ..estimators._base import Classifier
 from ..solvers.centers import Centers
+from ..solvers.gmeb.hyperplanes import Hyperplanes
 from ..solvers.selection import Selection
 from ..solvers.support import SupportCenters
 from ..statistics import Statistics
 
-_INTEGERS = ("support", "ill_conditioned")
+_INTEGERS = ("support", "columns", "ill_conditioned")
 
 
-def check_fitted(model: CenterClassifier) -> None:
+def check_fitted(model: Classifier) -> None:
     """Raise a ValueError unless the parts of a fitted model fit together."""
     fitted, m, names = model._fitted, model.n_features_in_, vars(model).get("feature_names_in_")
     _require(model.classes_.ndim == 1 and len(model.classes_) > 1, "classes_")
     _require(isinstance(m, int) and m > 0, "n_features_in_")
     _require(names is None or names.shape == (m,), "feature_names_in_")
-    _require(isinstance(fitted.params, dict) and "k" in fitted.params, "params")
+    _require(isinstance(fitted.params, dict), "params")
     met = range(len(model.classes_)) if fitted.met is None else fitted.met
     _require(all(0 <= c < len(model.classes_) for c in met), "met")
     sizes = {"class": len(met), "feature": m, "candidate": m}
+    _require("k" in fitted.params or isinstance(fitted.centers, Hyperplanes), "params")
     if fitted.centers is not None:
         _check_centers(fitted.centers, sizes)
     if fitted.selection is not None:
@@ -47,17 +49,32 @@ def _check_centers(centers: Any, sizes: dict[str, int]) -> None:
         _check_selection(centers.selection, sizes["feature"])
         _require(not isinstance(centers.kept, SupportCenters), "kept")
         _check_centers(centers.kept, sizes | {"candidate": centers.selection.support.shape[0]})
+    if isinstance(centers, Hyperplanes):
+        sizes = sizes | _check_hyperplanes(centers, sizes)
     _check_arrays(centers, sizes)
+
+
+def _check_hyperplanes(centers: Hyperplanes, sizes: dict[str, int]) -> dict[str, int]:
+    """The sizes of their arrays."""
+    decisions = 1 if sizes["class"] == 2 else sizes["class"]
+    for name in ("t", "omega", "loss", "bound", "multiplier", "scale", "rounds"):
+        _require(len(getattr(centers, name)) == decisions, name)
+    _check_ascending(centers.columns, sizes["feature"], "columns")
+    return {"decision": decisions, "column": centers.columns.shape[0]}
+
+
+def _check_ascending(numbers: Array, below: int, name: str) -> None:
+    xp = array_namespace(numbers)
+    ascending = bool(xp.all(numbers[1:] > numbers[:-1]))
+    inside = numbers.shape[0] == 0 or (int(numbers[0]) >= 0 and int(numbers[-1]) < below)
+    _require(ascending and inside, name)
 
 
 def _check_selection(selection: Any, n_features: int) -> None:
     _require(isinstance(selection, Selection), "selection")
     support = selection.support
     _check_arrays(selection, {"chosen": support.shape[0]})
-    xp = array_namespace(support)
-    ascending = bool(xp.all(support[1:] > support[:-1]))
-    within = support.shape[0] == 0 or (int(support[0]) >= 0 and int(support[-1]) < n_features)
-    _require(ascending and within, "support")
+    _check_ascending(support, n_features, "support")
 
 
 def _check_statistics(statistics: Any, sizes: dict[str, int]) -> None:

@@ -24,7 +24,6 @@ import io
 import json
 import math
 import os
-import secrets
 import shutil
 import struct
 import tempfile
@@ -34,6 +33,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ..arrays.namespace import to_numpy
+from .beside import beside
 
 MAGIC = b"\x89GPUC\r\n\x1a"  # a byte above 127 and line ends show what a transfer as text changes
 VERSION = 1
@@ -61,22 +61,8 @@ def write(target: Any, document: dict[str, Any], arrays: Sequence[Any]) -> None:
             whole.seek(0)
             shutil.copyfileobj(whole, target)
         return
-    path = os.path.realpath(os.fspath(target))  # of a link, the file that it names is replaced
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise ValueError(f"{path!r} is not a regular file: give a new name, or an open file.")
-    beside = os.path.join(os.path.dirname(path), f".{secrets.token_hex(8)}.part")
-    try:
-        with open(beside, "x+b") as file:
-            _write(file, document, arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        if os.path.exists(path):
-            shutil.copymode(path, beside)
-        os.replace(beside, path)
-    except BaseException:
-        if os.path.exists(beside):
-            os.unlink(beside)
-        raise
+    with beside(target) as file:
+        _write(file, document, arrays)
 
 
 def _write(file: Any, document: dict[str, Any], arrays: Sequence[Any]) -> None:

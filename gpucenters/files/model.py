@@ -7,12 +7,15 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.backend import HOST, Backend
 from ..arrays.devices import DeviceUnavailableError, resolve_backend
 from ..arrays.namespace import is_cupy
 from ..estimators import (
+    GMEBClassifier,
+    GMEBClassifierCV,
     L1CenterClassifier,
     L2CenterClassifier,
     MahalanobisCenterClassifier,
@@ -22,18 +25,22 @@ from ..estimators import (
     SparseMultinomialNB,
     SparsePoissonNB,
 )
-from ..estimators._base import CenterClassifier
+from ..estimators._base import Classifier
 from ..estimators._fitted import Fitted
+from ..estimators._selector import FeatureSelector
 from ..estimators._statistics import StatisticsClassifier
 from ..solvers.support import SupportCenters, keep_support, needs_full
 from .checks import check_fitted
 from .container import read, write
 from .state import Packer, Unpacker
+from .vectorizers import pack_vectorizer, reads_words_alone, split, unpack_vectorizer
 
 #: The models that a file may hold, which names them.
-MODELS: dict[str, type[CenterClassifier]] = {
+MODELS: dict[str, type[Classifier]] = {
     kind.__name__: kind
     for kind in (
+        GMEBClassifier,
+        GMEBClassifierCV,
         L1CenterClassifier,
         L2CenterClassifier,
         MahalanobisCenterClassifier,
@@ -44,40 +51,100 @@ MODELS: dict[str, type[CenterClassifier]] = {
         SparsePoissonNB,
     )
 }
-_ATTRIBUTES = ("classes_", "n_features_in_", "feature_names_in_", "_sklearn_output_config")
+_ATTRIBUTES = (
+    *("classes_", "n_features_in_", "feature_names_in_", "_sklearn_output_config"),
+    *("r_plus_", "r_minus_", "grid_", "fold_scores_", "best_score_"),
+)
 _FITTED = ("centers", "params", "statistics", "selection", "met")
 
 
-def save(model: CenterClassifier, path: Any, *, full: bool = False) -> None:
-    """Write a fitted model: see its method ``save``.
+def save(model: Classifier | Pipeline, path: Any, *, full: bool = False) -> None:
+    """Write a fitted model, or a pipeline of a text vectorizer and a model, to one file.
 
     Parameters
     ----------
-    model : CenterClassifier
+    model : model of gpucenters, or Pipeline
+        As the method ``save`` of models has it. A pipeline has two steps, of any names: a
+        CountVectorizer, TfidfVectorizer or HashingVectorizer, and a model. Its ``memory`` and
+        ``verbose`` are not kept.
     path : str, path-like or binary file
     full : bool, default=False
-        Whether to write what all features need.
+        Whether to write what all features need. Without it, a CountVectorizer or a TfidfVectorizer
+        with ``norm=None`` keeps the words of the support alone, which get the columns 0 to k - 1,
+        so that the loaded model is one of k features. A norm needs all words, and so do Mahalanobis
+        centers.
+
+    Raises
+    ------
+    TypeError
+        For other steps; for options of a vectorizer that a file cannot hold, such as functions.
+    ValueError
+        As the method ``save``; for a vectorizer that does not fit the model.
+
+    Examples
+    --------
+    >>> import io
+    >>> from sklearn.feature_extraction.text import CountVectorizer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from gpucenters import SparseBernoulliNB, load
+    >>> from gpucenters.files import save
+    >>> texts = ["a fine film", "fine and moving", "a dull film", "dull and long"]
+    >>> model = make_pipeline(CountVectorizer(), SparseBernoulliNB(k=2)).fit(texts, [1, 1, 0, 0])
+    >>> file = io.BytesIO()
+    >>> save(model, file)
+    >>> _ = file.seek(0)
+    >>> there = load(file)
+    >>> there[:-1].get_feature_names_out().tolist(), there.predict(["moving but dull"]).tolist()
+    (['dull', 'fine'], [0])
     """
+    packer, document, vectorizer, columns = Packer(), {}, None, None
+    if isinstance(model, Pipeline):
+        steps, vectorizer, model = split(model)
     check_is_fitted(model)
     name = type(model).__name__
     if MODELS.get(name) is not type(model):
         raise TypeError(f"model files hold the models of gpucenters, and {name} is none of them.")
-    fitted = _whole(model) if full else _of_support(model)
-    packer = Packer()
+    fitted, params = _whole(model) if full else _of_support(model), model.get_params(deep=False)
+    known = {n: vars(model)[n] for n in _ATTRIBUTES if n in vars(model)}
     with fitted.backend.current():
-        params = {n: packer.pack(v, n) for n, v in model.get_params(deep=False).items()}
-        known = {n: vars(model)[n] for n in _ATTRIBUTES if n in vars(model)}
-        section = {
+        if vectorizer is not None:
+            kept = getattr(fitted.centers, "kept", None)
+            cut = kept is not None and isinstance(model, FeatureSelector)
+            if cut and not kept.reads_all_features and reads_words_alone(vectorizer):
+                columns = model.support_
+                fitted, params, known = _of_columns(columns, fitted, params, known)
+            packed = pack_vectorizer(vectorizer, columns, model.n_features_in_, packer)
+            document["vectorizer"] = packed | {"steps": steps}
+        document["model"] = {
             "class": name,
-            "params": params,
+            "params": {n: packer.pack(v, n) for n, v in params.items()},
             "attributes": {n: packer.pack(v, n) for n, v in known.items()},
             "device": _device_name(fitted.backend),
             "fitted": {n: packer.pack(getattr(fitted, n), n) for n in _FITTED},
         }
-        write(path, {"model": section}, packer.arrays)
+        write(path, document, packer.arrays)
 
 
-def _whole(model: CenterClassifier) -> Fitted:
+def _of_columns(
+    columns: np.ndarray, fitted: Fitted, params: dict[str, Any], known: dict[str, Any]
+) -> tuple[Fitted, dict[str, Any], dict[str, Any]]:
+    """The state, parameters and attributes of a model of the features of its support alone."""
+    k, centers = len(columns), fitted.centers
+    assert isinstance(centers, SupportCenters)
+    selection = replace(centers.selection, support=fitted.backend.arange(k))
+    fitted = replace(
+        fitted,
+        centers=replace(centers, selection=selection, n_features=k),
+        selection=selection,
+        params=fitted.params | {"k": k},
+    )
+    known = known | {"n_features_in_": k}
+    if "feature_names_in_" in known:
+        known["feature_names_in_"] = known["feature_names_in_"][columns]
+    return fitted, params | {"k": k}, known
+
+
+def _whole(model: Classifier) -> Fitted:
     """The state with everything; raises where the model holds its support alone."""
     fitted = model._ready()
     lacks_statistics = isinstance(model, StatisticsClassifier) and fitted.statistics is None
@@ -86,7 +153,7 @@ def _whole(model: CenterClassifier) -> Fitted:
     return fitted
 
 
-def _of_support(model: CenterClassifier) -> Fitted:
+def _of_support(model: Classifier) -> Fitted:
     """The state with what the selected features need; solves a stream for them."""
     centers, selection, m = model._centers(), model._selection(), model.n_features_in_
     kept = model._run(lambda ctx: keep_support(centers, selection, m, ctx))
@@ -94,7 +161,7 @@ def _of_support(model: CenterClassifier) -> Fitted:
 
 
 def load(path: Any, device: str | None = None) -> Any:
-    """The fitted model of a file that its method ``save`` has written.
+    """The fitted model, or the pipeline of a vectorizer and a model, of a file that `save` wrote.
 
     Truncated and altered files are found by a checksum. It is no signature: whoever can change a
     file can change its checksum. No file runs code, but one of a stranger may hold any model.
@@ -109,7 +176,7 @@ def load(path: Any, device: str | None = None) -> Any:
 
     Returns
     -------
-    model
+    model or Pipeline
         With the bits of the saved one.
 
     Raises
@@ -134,15 +201,15 @@ def load(path: Any, device: str | None = None) -> Any:
     backend = None if device is None else resolve_backend(device, None)
     model = read(path, partial(_unpacked, backend))
     if device is not None:
-        model.device = device
+        (model[-1] if isinstance(model, Pipeline) else model).device = device
     return model
 
 
 def _unpacked(
     backend: Backend | None, document: dict[str, Any], arrays: list[np.ndarray]
-) -> CenterClassifier:
+) -> Classifier | Pipeline:
     """The model of a file, on a backend or (None) where it was saved."""
-    section = document.pop("model")
+    section, text = document.pop("model"), document.pop("vectorizer", None)
     if document:
         raise ValueError(f"this gpucenters does not know the sections {sorted(document)}.")
     if section["class"] not in MODELS:
@@ -157,7 +224,12 @@ def _unpacked(
     model = MODELS[section["class"]](**params)
     model._commit(attributes, attributes.pop("classes_"), Fitted(backend=backend, **fitted))
     check_fitted(model)
-    return model
+    if text is None:
+        return model
+    vectorizer, steps = unpack_vectorizer(text, model.n_features_in_, unpacker), text["steps"]
+    if not all(isinstance(step, str) for step in steps):
+        raise ValueError("its steps have no names.")
+    return Pipeline([*zip(steps, (vectorizer, model), strict=True)])
 
 
 def _saved_backend(device: str) -> Backend:

@@ -28,6 +28,7 @@ from ..blocks.readers import Binarized, NotNegative
 from ..solvers.bernoulli import BernoulliCenters
 from ..solvers.covariance import Shrinkage
 from ..solvers.gaussian import GaussianCenters
+from ..solvers.gmeb.hyperplanes import Hyperplanes
 from ..solvers.l1 import L1Centers
 from ..solvers.l2 import L2Centers
 from ..solvers.mahalanobis import MahalanobisCenters
@@ -50,6 +51,7 @@ CLASSES: dict[str, Any] = {
         CrossMoments,
         ExposedSums,
         GaussianCenters,
+        Hyperplanes,
         L1Centers,
         L2Centers,
         MahalanobisCenters,

@@ -31,11 +31,18 @@ class Centers:
     #: The arrays, which move to another backend, and their axes: over the classes, the features of
     #: X, or the candidates among which a support is chosen (features of X, or transformed ones).
     ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {}
+    #: Whether the solution for every k is read from it, or it is one solution for all.
+    for_every_k: ClassVar[bool] = True
     #: Whether the features for each k are among those for every larger k.
     nested: ClassVar[bool] = True
 
     backend: Backend
     class_weight: tuple[float, ...]
+
+    @property
+    def reads_all_features(self) -> bool:
+        """Whether scores need the values of X outside of the support too."""
+        return False
 
     def select(
         self, k: Any, ctx: Context | None = None, *, warm_start: Selection | None = None

@@ -71,6 +71,10 @@ class PoissonCenters(SparseCenters):
     kind: str
     alpha: float
 
+    @property
+    def reads_all_features(self) -> bool:
+        return self.kind == "total"
+
     def _ratios(self, columns: Array | None) -> tuple[Array, Array, Array]:
         """(tied, z, log r) of some columns: shapes (d,), (K, d), (K, d)."""
         xp = self.backend.xp

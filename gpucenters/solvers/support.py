@@ -98,7 +98,9 @@ class SupportCenters(Centers):
 
 
 def keep_support(centers: Centers, selection: Selection, n_features: int, ctx: Context) -> Centers:
-    """The centers with what the features of a selection need; as they are if these are all.
+    """The centers with what the features of a selection need.
+
+    As they are if these are all features, or if there is one solution for all.
 
     Parameters
     ----------
@@ -108,7 +110,7 @@ def keep_support(centers: Centers, selection: Selection, n_features: int, ctx: C
         How many features X has.
     ctx : Context
     """
-    if selection.support.shape[0] == n_features:
+    if selection.support.shape[0] == n_features or not centers.for_every_k:
         return centers
     held, columns = centers.located(selection.support)
     kept = held.restricted(columns, ctx)

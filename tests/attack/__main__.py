@@ -40,6 +40,8 @@ NAMES = [
     "streams",
     "threads",
     "budget",
+    "cluster",
+    "readers",
 ]
 
 

@@ -1,0 +1,104 @@
+"""The commands, and how each of them ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+import gpucenters
+
+from .check.command import check
+from .demo import demo
+from .devices import devices
+from .fit import fit
+from .groups import with_groups
+from .inspect import inspect
+from .output import say
+from .path import path
+from .predict import predict
+from .select import select
+
+FAILED, INTERRUPTED = 1, 130
+_FAILURES = (ValueError, TypeError, OSError, MemoryError, RuntimeError, ImportError)
+
+app = typer.Typer(
+    help="Exact sparse center classifiers: classify with few features, and select features.",
+    epilog="Results go to stdout, messages to stderr. Exit status: 0, 1 (failed) or 2 (usage).",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
+for command in (fit, predict, select, path, inspect, devices, demo, check):
+    app.command()(with_groups(command))
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"gpucenters {gpucenters.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    context: typer.Context,
+    traceback: Annotated[
+        bool, typer.Option("--traceback", help="Show where in the code an error came from.")
+    ] = False,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    context.obj.traceback = traceback
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command; returns the exit status.
+
+    Errors of the library become one line on stderr, and so do its warnings.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+    """
+    settings = SimpleNamespace(traceback=False)
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning  # type: ignore[assignment]
+        try:
+            app(list(arguments) or ["--help"], prog_name="gpucenters", obj=settings)
+        except SystemExit as stop:
+            return stop.code if isinstance(stop.code, int) else 0
+        except BrokenPipeError:  # the reader of stdout has gone, and wants no more
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return FAILED
+        except _FAILURES as error:
+            if settings.traceback:
+                raise
+            say(f"error: {_sentence(error)}", "red")
+            return FAILED
+    return 0
+
+
+def _sentence(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return str(error) or type(error).__name__
+
+
+def _show_warning(message: Any, *_: Any) -> None:
+    say(f"warning: {message}", "yellow")
+
+
+def stop_on_sigterm() -> None:
+    """Let SIGTERM, as of ``docker stop``, end the process as an interrupt does."""
+
+    def stop(*_: Any) -> NoReturn:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)

@@ -1,0 +1,1 @@
+"""``gpucenters check``: whether this machine computes what it should, and how fast."""

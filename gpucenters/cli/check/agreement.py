@@ -1,0 +1,187 @@
+"""Whether a model that was fitted on a device is the one that was fitted on the CPU."""
+
+from __future__ import annotations
+
+import io
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+import gpucenters
+
+from ...arrays.namespace import to_numpy
+from ..models import MODELS
+from .outcome import Outcome
+from .shapes import CONTAINERS, Shape, on_device
+
+_CLOSE = 1e-8  # relative to the largest number
+_SMALL_BUDGET = "64MB"
+
+
+def check_model(name: str, shape: Shape, device: str) -> Outcome:
+    """Fit a model to data in all containers on the device, and compare it with that of the CPU.
+
+    On CUDA the data go up from the host, and are there already. Where the device is the CPU, it
+    works with one thread and little memory the second time.
+
+    Parameters
+    ----------
+    name : str
+        Of the model, in `MODELS`.
+    shape : Shape
+    device : str
+    """
+    known = MODELS[name]
+    X, y = shape.make()
+    X = X[:, : known.max_features]
+    model = getattr(gpucenters, known.class_name)()
+    outcome = Outcome(note=", ".join(CONTAINERS))
+    for container, make in CONTAINERS.items():
+        data = make(X)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expected = clone(model).set_params(device="cpu").fit(data, y)
+            for how, found, there in _fitted(model, data, y, device):
+                case = _Case(expected, found, data, there)
+                outcome.differences += [f"{container}, {how}: {d}" for d in case.differences(y)]
+    return outcome
+
+
+def _fitted(model: Any, X: Any, y: np.ndarray, device: str) -> Iterator[tuple[str, Any, Any]]:
+    """(how it was fitted, the model, X where it takes it) of each way to work on the device."""
+    if device == "cpu":
+        with one_thread():
+            again = clone(model).set_params(device="cpu", memory_budget=_SMALL_BUDGET)
+            yield "one thread", again.fit(X, y), X
+        return
+    yield "from the host", clone(model).set_params(device=device).fit(X, y), X
+    there = on_device(X, device)
+    yield "on the device", clone(model).fit(there, y), there
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Work on one thread."""
+    before = os.environ.get("OMP_NUM_THREADS")
+    os.environ["OMP_NUM_THREADS"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["OMP_NUM_THREADS"]
+        else:
+            os.environ["OMP_NUM_THREADS"] = before
+
+
+class _Case:
+    """A model beside the one that it should be."""
+
+    def __init__(self, expected: Any, found: Any, X: Any, there: Any) -> None:
+        self.expected, self.found, self.X, self.there = expected, found, X, there
+
+    def differences(self, y: np.ndarray) -> list[str]:
+        """What differs, for several k; and after batches, and through a file."""
+        m = self.X.shape[1]
+        found = []
+        for k in sorted({1, min(3, m), max(1, m // 10), m}):
+            of_k = _Case(self.expected.with_k(k), self.found.with_k(k), self.X, self.there)
+            found += [f"k={k}: {d}" for d in of_k.of_this_k()]
+        return found + self.through_a_file() + self.in_batches(y)
+
+    def of_this_k(self) -> list[str]:
+        expected, found = self.expected, self.found
+        differences = self.of_support()
+        if differences:
+            return differences
+        differences += _compare("objective", expected.objective_, found.objective_)
+        if expected._centers().nested:
+            differences += _compare("scores", expected.scores_, found.scores_)
+        if not np.array_equal(expected.support_, found.support_):
+            return differences  # features of equal gain took the place of each other
+        differences += self.of_predictions()
+        if hasattr(expected, "get_support"):
+            columns = _dense(expected.transform(self.X)), _dense(found.transform(self.there))
+            if not np.array_equal(*columns):
+                differences.append("transform gives other columns")
+        return differences
+
+    def of_support(self) -> list[str]:
+        """Other features, unless their gains are equal up to rounding."""
+        expected, found = self.expected, self.found
+        other = np.setxor1d(expected.support_, found.support_)
+        if not other.size:
+            return []
+        if expected._centers().nested:
+            gain = to_numpy(expected.scores_)
+            apart = np.ptp(gain[other]) / max(gain.max(), np.finfo(float).tiny)
+        else:
+            apart = abs(expected.objective_ / found.objective_ - 1)
+        if apart <= _CLOSE:
+            return []
+        return [
+            f"{other.size // 2} of {len(expected.support_)} selected features are others, whose "
+            f"gains are {apart:.1e} apart"
+        ]
+
+    def of_predictions(self) -> list[str]:
+        """Other classes where the decision is not a tie, and other numbers."""
+        values = [
+            to_numpy(m.decision_function(X))
+            for m, X in ((self.expected, self.X), (self.found, self.there))
+        ]
+        differences = _compare("decision values", *values)
+        ordered = np.sort(values[0], axis=1) if values[0].ndim == 2 else None
+        margin = np.abs(values[0]) if ordered is None else ordered[:, -1] - ordered[:, -2]
+        classes = self.expected.predict(self.X), to_numpy(self.found.predict(self.there))
+        is_clear = margin > _CLOSE * np.abs(values[0]).max()
+        wrong = int(((classes[0] != classes[1]) & is_clear).sum())
+        if wrong:
+            differences.append(f"{wrong:,} of {len(margin):,} predictions are others")
+        if hasattr(self.expected, "predict_proba"):
+            proba = self.expected.predict_proba(self.X), self.found.predict_proba(self.there)
+            differences += _compare("probabilities", *proba)
+        return differences
+
+    def through_a_file(self) -> list[str]:
+        """The model of the device, saved and loaded on the CPU."""
+        file = io.BytesIO()
+        self.found.save(file)
+        file.seek(0)
+        loaded = gpucenters.load(file, device="cpu")
+        values = loaded.decision_function(self.X), self.expected.decision_function(self.X)
+        return [f"saved and loaded on the CPU: {d}" for d in _compare("decision values", *values)]
+
+    def in_batches(self, y: np.ndarray) -> list[str]:
+        """The model of the device, fitted in two batches."""
+        if not hasattr(self.found, "partial_fit") or not hasattr(self.there, "shape"):
+            return []
+        model, half = clone(self.found), self.X.shape[0] // 2
+        if self.there.__class__.__name__.startswith("csc"):
+            return []  # their rows cannot be cut out
+        for rows in (slice(0, half), slice(half, None)):
+            model.partial_fit(self.there[rows], y[rows], classes=np.unique(y))
+        found = _compare("objective", self.expected.objective_, model.objective_)
+        return [f"fitted in two batches: {d}" for d in found]
+
+
+def _dense(X: Any) -> np.ndarray:
+    return to_numpy(X.toarray() if hasattr(X, "toarray") else X)
+
+
+def _compare(what: str, expected: Any, found: Any) -> list[str]:
+    """A sentence where numbers differ by more than rounding."""
+    expected, found = (np.asarray(to_numpy(x), dtype=float) for x in (expected, found))
+    if expected.shape != found.shape:
+        return [f"{what} have the shape {found.shape} in place of {expected.shape}"]
+    is_same = (expected == found) | (np.isnan(expected) & np.isnan(found))
+    finite = np.isfinite(expected)
+    size = np.abs(expected[finite]).max(initial=np.finfo(float).tiny)
+    with np.errstate(invalid="ignore"):
+        apart = np.where(is_same, 0.0, np.abs(expected - found)) / size
+    worst = float(np.max(apart, initial=0.0))
+    return [] if worst <= _CLOSE else [f"{what} are {worst:.1e} apart, relative to the largest"]

@@ -1,0 +1,110 @@
+"""Checks in a process of their own, which may hang or crash."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+import traceback
+import warnings
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+from typing import Any
+
+from .outcome import Check, Outcome
+from .plan import plan
+
+
+def run_here(check: Check, device: str) -> Outcome:
+    """Run a check in this process.
+
+    Parameters
+    ----------
+    check : Check
+    device : str
+    """
+    start = time.perf_counter()
+    try:
+        outcome = check.work(device)
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        outcome = Outcome([f"{type(error).__name__}: {error} ({last.name}, line {last.lineno})"])
+    outcome.seconds = time.perf_counter() - start
+    return outcome
+
+
+def run_all(device: str, seconds: float) -> Iterator[tuple[Check, Outcome]]:
+    """Run the checks one after the other, each within its limit and all within so many seconds.
+
+    One process works on all of them; a check that hangs or crashes takes it along, and the next
+    ones get a new one.
+
+    Parameters
+    ----------
+    device : str
+    seconds : float
+    """
+    end, worker = time.monotonic() + seconds, _Worker(device)
+    try:
+        for number, check in enumerate(plan()):
+            left = end - time.monotonic()
+            if left <= 0:
+                yield check, Outcome(was_run=False, note="the time was over")
+                continue
+            yield check, worker.run(number, min(check.limit, left), is_last=left < check.limit)
+    finally:
+        worker.stop()
+
+
+class _Worker:
+    """A process that runs checks by their numbers."""
+
+    def __init__(self, device: str) -> None:
+        self.device = device
+        self._process: Any = None
+
+    def run(self, number: int, limit: float, *, is_last: bool) -> Outcome:
+        """Run one check; ``is_last`` says that the limit is what is left of all time."""
+        if self._process is None:
+            self._start()
+        start = time.monotonic()
+        self._end.send(number)
+        try:
+            if self._end.poll(limit):
+                outcome: Outcome = self._end.recv()
+                return outcome
+        except EOFError:
+            self._process.join()
+            code, self._process = self._process.exitcode, None
+            return Outcome(
+                [f"the process ended with code {code}"], seconds=time.monotonic() - start
+            )
+        self.stop()
+        if is_last:
+            return Outcome(was_run=False, note="the time was over", seconds=limit)
+        return Outcome([f"no result after {limit:.0f} s"], seconds=limit)
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")  # CUDA does not survive a fork
+        self._end, other = context.Pipe()
+        self._process = context.Process(target=_serve, args=(other, self.device), daemon=True)
+        self._process.start()
+        other.close()
+
+    def stop(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+            self._end.close()
+            self._process = None
+
+
+def _serve(end: Connection, device: str) -> None:
+    warnings.simplefilter("ignore")
+    checks = plan()
+    while True:
+        try:
+            number = end.recv()
+        except (EOFError, KeyboardInterrupt):
+            return
+        end.send(run_here(checks[number], device))

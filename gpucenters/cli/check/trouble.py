@@ -1,0 +1,164 @@
+"""Bad input and memory that runs out: errors that say so, and a device that works afterwards."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from gpucenters import (
+    L1CenterClassifier,
+    L2CenterClassifier,
+    MahalanobisCenterClassifier,
+    SparseMultinomialNB,
+)
+
+from ...arrays import cuda
+from .outcome import Outcome
+from .shapes import on_device
+
+_BUDGET = "1MB"
+_POOL = 64 * 2**20  # bytes that are left when memory is made to run out
+
+
+def _data(n: int = 300, m: int = 200) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(5)
+    y = np.arange(n) % 2
+    X = rng.poisson(1.0, (n, m)).astype(np.float32)
+    X[y == 1, :5] += 2
+    return X, y
+
+
+def check_bad_input(device: str) -> Outcome:
+    """Whether bad input gets the error that it gets on the CPU.
+
+    Parameters
+    ----------
+    device : str
+    """
+    outcome = Outcome(note=f"{len(_BAD)} kinds")
+    for name, fails in _BAD.items():
+        expected = _error(fails, "cpu", lambda X: X)
+        for how, place in _places(device):
+            found = _error(fails, device, place)
+            if type(found) is not type(expected) or str(found) != str(expected):
+                outcome.differences.append(f"{name}, {how}: {_named(found)} for {_named(expected)}")
+    outcome.differences += _works(device)
+    return outcome
+
+
+Place = Callable[[Any], Any]
+
+
+def _places(device: str) -> Iterator[tuple[str, Place]]:
+    yield "from the host", lambda X: X
+    if device != "cpu":
+        yield "on the device", lambda X: on_device(X, device)
+
+
+def _fit(model: Any, X: Any, device: str, place: Place, y: Any = None) -> None:
+    labels = _data()[1] if y is None else y
+    model.set_params(device=device).fit(place(X), labels)
+
+
+def _with(value: float) -> np.ndarray:
+    X = _data()[0]
+    X[17, 11] = value
+    return X
+
+
+def _damaged() -> Any:
+    X = scipy.sparse.csr_array(_data()[0])
+    X.indices[100] = 10_000
+    return X
+
+
+_BAD: dict[str, Callable[[str, Place], Any]] = {
+    "NaN": lambda device, place: _fit(L2CenterClassifier(), _with(np.nan), device, place),
+    "NaN for l1": lambda device, place: _fit(L1CenterClassifier(), _with(np.nan), device, place),
+    "infinity": lambda device, place: _fit(
+        L2CenterClassifier(), scipy.sparse.csr_array(_with(np.inf)), device, place
+    ),
+    "negative counts": lambda device, place: _fit(SparseMultinomialNB(), _with(-1), device, place),
+    "a damaged matrix": lambda device, place: _fit(L2CenterClassifier(), _damaged(), device, place),
+    "one class": lambda device, place: _fit(
+        L2CenterClassifier(), _data()[0], device, place, np.zeros(300)
+    ),
+    "too few labels": lambda device, place: _fit(
+        L2CenterClassifier(), _data()[0], device, place, np.arange(299) % 2
+    ),
+    "k of 0": lambda device, place: _fit(L2CenterClassifier(k=0), _data()[0], device, place),
+}
+
+
+def _error(fails: Callable[[str, Place], Any], device: str, place: Place) -> Exception | None:
+    try:
+        fails(device, place)
+    except Exception as error:
+        return error
+    return None
+
+
+def _named(error: Exception | None) -> str:
+    return "no error" if error is None else f"{type(error).__name__}: {error}"
+
+
+def _works(device: str) -> list[str]:
+    """Whether the device still computes what the CPU does."""
+    X, y = _data()
+    expected, found = (
+        L2CenterClassifier(k=5, device=where).fit(X, y).support_ for where in ("cpu", device)
+    )
+    return [] if np.array_equal(expected, found) else ["fits are wrong after these errors"]
+
+
+def check_out_of_memory(device: str) -> Outcome:
+    """Whether fits in little memory are those in much, or say that they do not fit.
+
+    Parameters
+    ----------
+    device : str
+    """
+    X, y = _data(6_000, 3_000)
+    outcome = Outcome(note=f"{X.nbytes / 1e6:.0f} MB with a budget of {_BUDGET}")
+    if device != "cpu":
+        outcome.note += f", and with {_POOL / 2**20:.0f} MiB left on the device"
+    for kind in (L2CenterClassifier, L1CenterClassifier, SparseMultinomialNB):
+        expected = kind(k=20, device="cpu").fit(X, y).support_
+        tries: list[tuple[str, str | None, AbstractContextManager[None]]]
+        tries = [("a small budget", _BUDGET, nullcontext())]
+        tries += [] if device == "cpu" else [("little memory", None, _little_memory(device))]
+        for name, budget, place in tries:
+            with place:
+                try:
+                    found = kind(k=20, device=device, memory_budget=budget).fit(X, y).support_
+                except MemoryError:
+                    continue
+            if not np.array_equal(found, expected):
+                outcome.differences.append(f"{kind.__name__}, {name}: other features")
+    too_large = MahalanobisCenterClassifier(device=device, memory_budget=_BUDGET)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        error = _error(lambda *_: too_large.fit(X, y), device, lambda X: X)
+    if not isinstance(error, MemoryError):
+        outcome.differences.append(f"{_named(error)} for matrices that do not fit")
+    outcome.differences += _works(device)
+    return outcome
+
+
+@contextmanager
+def _little_memory(device: str) -> Iterator[None]:
+    """CuPy's pool with a limit."""
+    with cuda.get_device(int(device.partition(":")[2] or 0)):
+        pool = cuda.require().get_default_memory_pool()
+        before = pool.get_limit()
+        pool.free_all_blocks()
+        pool.set_limit(size=pool.used_bytes() + _POOL)
+    try:
+        yield
+    finally:
+        pool.set_limit(size=before)

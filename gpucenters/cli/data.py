@@ -1,0 +1,132 @@
+"""The data of a command: read, and made into features where they are texts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from ..readers import Data
+
+
+def _option(help: str, *names: str, panel: str = "Data", metavar: str | None = None) -> Any:
+    return typer.Option(*names, help=help, metavar=metavar, rich_help_panel=panel)
+
+
+DataPath = Annotated[str, typer.Argument(metavar="DATA", help="A file of data, or - for stdin.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """How a file is read."""
+
+    format: Annotated[
+        str | None,
+        _option(
+            "Where the name does not say it: tsv, csv, lines, svmlight, npz, npy.", metavar="NAME"
+        ),
+    ] = None
+    label: Annotated[
+        str | None, _option("The column of labels.", "--label", "-l", metavar="NAME")
+    ] = None
+    labels: Annotated[str | None, _option("Labels in a file of their own.", metavar="FILE")] = None
+    text: Annotated[str | None, _option("The column of texts.", metavar="NAME")] = None
+    encoding: Annotated[str, _option("Of text.", metavar="NAME")] = "utf-8"
+    zero_based: Annotated[
+        bool, _option("Features of svmlight files count from 0.", "--zero-based")
+    ] = False
+
+    def read(self, source: str, n_features: int | None = None) -> Data:
+        """All data of a file."""
+        from ..readers import read
+
+        return read(source, n_features=n_features, **self.resolved(source, "tsv"))
+
+    def batches(
+        self, source: str, rows: int, n_features: int | None = None, *, of_stdin: str = "tsv"
+    ) -> Iterator[Data]:
+        """The data of a file, so many rows at a time."""
+        from ..readers import batches
+
+        return batches(source, rows, n_features=n_features, **self.resolved(source, of_stdin))
+
+    def resolved(self, source: str, of_stdin: str = "tsv") -> dict[str, Any]:
+        """The options of the readers, where stdin has a format of its own."""
+        options = dict(vars(self))
+        if source == "-" and self.format is None:
+            options["format"] = of_stdin
+        return options
+
+
+class Vectorizer(StrEnum):
+    """What counts the words of texts."""
+
+    COUNT = "count"
+    TFIDF = "tfidf"
+    HASHING = "hashing"
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """How texts become features."""
+
+    vectorizer: Annotated[
+        Vectorizer, _option("Word counts, tf-idf, or counts by hash.", panel="Text")
+    ] = Vectorizer.COUNT
+    ngrams: Annotated[
+        str, _option("Words, or words and pairs, ...", panel="Text", metavar="MIN,MAX")
+    ] = "1,1"
+    min_df: Annotated[
+        str, _option("Least number (2) or share (0.01) of texts with a word.", panel="Text")
+    ] = "1"
+    token_pattern: Annotated[
+        str | None, _option("What a word is, as a regular expression.", panel="Text")
+    ] = None
+    norm: Annotated[str, _option("Of the rows of tf-idf.", panel="Text", metavar="l2|l1|none")] = (
+        "l2"
+    )
+
+    def make(self) -> Any:
+        """The vectorizer of scikit-learn, not fitted."""
+        from ..readers import make_vectorizer
+
+        try:
+            low, high = (int(part) for part in self.ngrams.split(","))
+            min_df = float(self.min_df) if "." in self.min_df else int(self.min_df)
+        except ValueError:
+            raise typer.BadParameter(
+                f"--ngrams takes two numbers, as 1,2, and --min-df one: got {self.ngrams!r} and "
+                f"{self.min_df!r}."
+            ) from None
+        try:
+            return make_vectorizer(
+                self.vectorizer.value,
+                ngrams=(low, high),
+                min_df=min_df,
+                token_pattern=self.token_pattern,
+                norm=None if self.norm == "none" else self.norm,
+            )
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from error
+
+
+def check_place(output: str | None) -> None:
+    """Raise for an output in a folder that does not exist, before the work that leads to it."""
+    folder = os.path.dirname(output or "")
+    if folder and not os.path.isdir(folder):
+        raise typer.BadParameter(f"the folder {folder!r} of the output does not exist.")
+
+
+def labelled(data: Data, source: str) -> Data:
+    """The data, which must have labels."""
+    if data.y is None:
+        raise ValueError(
+            f"{source} holds no labels: name their column with --label, or a file with --labels."
+        )
+    return data

@@ -1,0 +1,213 @@
+"""``gpucenters fit``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .data import AsJson, DataOptions, DataPath, TextOptions, Vectorizer, check_place, labelled
+from .models import ModelOptions, make_model
+from .output import say, show_facts, show_json
+from .stages import Stages, progress_of
+
+if TYPE_CHECKING:
+    from ..readers import Data
+    from .trained import Trained
+
+_SHOWN = 10  # best features
+
+
+def fit(
+    data: DataPath,
+    *,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="MODEL", help="The model file; - for stdout.")
+    ],
+    model: ModelOptions,
+    reading: DataOptions,
+    text: TextOptions,
+    test: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Held-out data, for the accuracy.")
+    ] = None,
+    test_size: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Hold out this share of DATA, for the accuracy."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the choice of --test-size.")] = 0,
+    batch_rows: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Read texts so many at a time, for files larger than memory (hashing)."
+        ),
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Keep what partial_fit and every other k need.")
+    ] = False,
+    json: AsJson = False,
+) -> None:
+    """Fit a model, and save it.
+
+    DATA is text (label TAB text, or CSV with named columns, plain or gzipped), svmlight, NumPy's
+    .npz (X and y) or .npy with --labels, or SciPy's .npz. With --test-size the model is fitted to
+    the other samples, and that model is saved.
+    """
+    estimator = make_model(model)
+    check_place(output)
+    if test is not None and test_size is not None:
+        raise typer.BadParameter("--test and --test-size exclude each other.")
+    if batch_rows is None:
+        fitting = _Fit(estimator, text, Stages())
+        trained, held_out = fitting.of_file(data, reading, test, test_size, seed)
+    else:
+        if test_size is not None:
+            raise typer.BadParameter("--batch-rows reads every row: use --test, not --test-size.")
+        fitting = _Fit(estimator, text, Stages())
+        trained = fitting.of_batches(data, reading, batch_rows)
+        held_out = None if test is None else reading.read(test, trained.n_features)
+    facts = fitting.facts(trained)
+    if held_out is not None:
+        facts |= _score(trained, labelled(held_out, test or data), test or data)
+    with fitting.stages("saving"):
+        _save(trained, output, full=full)
+    if json and output != "-":
+        show_json(facts | {"seconds": fitting.stages.seconds, "output": output})
+    else:
+        show_facts(facts | {"time": fitting.stages} | _saved(output), on_stderr=output == "-")
+    if getattr(trained.vectorizer, "norm", None) and text.vectorizer is Vectorizer.TFIDF:
+        say(
+            "note: the norm of a text needs all of its words, so the file keeps every word and its "
+            "idf. With --norm none it keeps the selected words alone."
+        )
+
+
+class _Fit:
+    """One fit, stage by stage."""
+
+    def __init__(self, estimator: Any, text: TextOptions, stages: Stages) -> None:
+        self.estimator = estimator
+        self.text = text
+        self.stages = stages
+        self.samples = 0
+
+    def of_file(
+        self, path: str, reading: DataOptions, test: str | None, test_size: float | None, seed: int
+    ) -> tuple[Trained, Data | None]:
+        """The model of a file, and what is held out."""
+        from .trained import Trained
+
+        with self.stages("reading"):
+            found = labelled(reading.read(path), path)
+            held_out = None
+            if test is not None:
+                width = None if found.is_text else found.X.shape[1]
+                held_out = reading.read(test, width)
+            elif test_size is not None:
+                found, held_out = _split(found, test_size, seed)
+        self.samples = len(found)
+        X, vectorizer = found.X, None
+        if found.is_text:
+            vectorizer = self.text.make()
+            with self.stages("vectorising"):
+                X = vectorizer.fit_transform(X)
+        with self.stages("fitting", spinner=False), progress_of(self.estimator):
+            self.estimator.fit(X, found.y)
+        if found.feature_names is not None:
+            self.estimator.feature_names_in_ = found.feature_names.astype(object)
+        return Trained(self.estimator, vectorizer), held_out
+
+    def of_batches(self, path: str, reading: DataOptions, rows: int) -> Trained:
+        """The model of a file of texts that is read in batches, twice."""
+        from tqdm import tqdm
+
+        from ..readers import fit_text
+        from .trained import Trained
+
+        if not hasattr(self.estimator, "partial_fit"):
+            raise typer.BadParameter(
+                f"{type(self.estimator).__name__} needs all samples at once, and cannot be fitted "
+                "in batches: leave --batch-rows out."
+            )
+        if self.text.vectorizer is not Vectorizer.HASHING:
+            raise typer.BadParameter(
+                "--batch-rows needs --vectorizer hashing: a vocabulary is that of all texts."
+            )
+        if path == "-":
+            raise typer.BadParameter("--batch-rows reads DATA twice, which stdin cannot be.")
+        with tqdm(unit=" rows", disable=None, leave=False) as bar:
+
+            def progress(done: int, total: int | None) -> None:
+                bar.set_description("labels" if total is None else "fitting")
+                bar.total, self.samples = total, done
+                bar.update(done - bar.n)
+
+            with self.stages("reading and fitting", spinner=False):
+                options = reading.resolved(path)
+                pipeline = fit_text(
+                    path, self.estimator, self.text.make(), rows=rows, progress=progress, **options
+                )
+        return Trained(pipeline["classifier"], pipeline["vectorizer"])
+
+    def facts(self, trained: Trained) -> dict[str, Any]:
+        """What was fitted."""
+        model = trained.classifier
+        weight = dict(zip(model.classes_.tolist(), model._centers().class_weight, strict=False))
+        places = {feature: i for i, feature in enumerate(model.support_.tolist())}
+        names = trained.names()
+        best = [names[places[feature]] for feature in model.ranking_[:_SHOWN].tolist()]
+        return {
+            "model": type(model).__name__,
+            "samples": self.samples,
+            "features": model.n_features_in_,
+            "classes": weight,
+            "selected": len(model.support_),
+            "best features": best,
+            "objective": model.objective_,
+            "worked on": str(model._fitted.backend),
+        }
+
+
+def _split(data: Data, test_size: float, seed: int) -> tuple[Data, Data]:
+    """(the samples to fit, those to hold out), in the shares of the classes."""
+    from dataclasses import replace
+
+    import numpy as np
+    from sklearn.model_selection import train_test_split
+
+    assert data.y is not None
+    parts = train_test_split(
+        np.arange(len(data)), test_size=test_size, stratify=data.y, random_state=seed
+    )
+
+    def rows(index: Any) -> Any:
+        return [data.X[i] for i in index] if data.is_text else data.X[index]
+
+    train, held_out = (replace(data, X=rows(np.sort(i)), y=data.y[np.sort(i)]) for i in parts)
+    return train, held_out
+
+
+def _score(trained: Trained, data: Data, source: str) -> dict[str, Any]:
+    from .trained import agreement
+
+    assert data.y is not None
+    predicted = trained.classifier.predict(trained.features(data, source))
+    return {"held out": len(data), "accuracy": float(agreement(predicted, data.y).mean())}
+
+
+def _saved(output: str) -> dict[str, Any]:
+    if output == "-":
+        return {}
+    return {"saved": f"{output} ({os.path.getsize(output) / 1e6:,.2f} MB)"}
+
+
+def _save(trained: Trained, output: str, *, full: bool) -> None:
+    from sklearn.pipeline import Pipeline
+
+    import gpucenters
+
+    model: Any = trained.classifier
+    if trained.vectorizer is not None:
+        model = Pipeline([("vectorizer", trained.vectorizer), ("classifier", model)])
+    gpucenters.save(model, sys.stdout.buffer if output == "-" else output, full=full)

@@ -1,0 +1,49 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from typing import Any, get_type_hints
+
+
+def with_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """The command as Typer is to see it, with the options of its groups one by one.
+
+    Parameters
+    ----------
+    command : callable
+        A parameter whose type is a dataclass stands for an option for each field, and gets an
+        object of it.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {n: kind for n, kind in hints.items() if is_dataclass(kind)}
+    parameters = []
+    for given in inspect.signature(command).parameters.values():
+        if given.name in groups:
+            kind = groups[given.name]
+            types = get_type_hints(kind, include_extras=True)
+            found = [(f.name, f.default, types[f.name]) for f in fields(kind)]
+        else:
+            found = [(given.name, given.default, hints[given.name])]
+        parameters += [
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind
+            )
+            for name, default, kind in found
+        ]
+
+    def run(**given: Any) -> None:
+        made = {
+            name: kind(**{field.name: given.pop(field.name) for field in fields(kind)})
+            for name, kind in groups.items()
+        }
+        command(**given, **made)
+
+    run.__name__ = command.__name__
+    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
+    run.__doc__ = "\n\n".join(" ".join(text.split()) for text in paragraphs)
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    return run

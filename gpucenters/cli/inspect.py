@@ -1,0 +1,111 @@
+"""``gpucenters inspect``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .data import AsJson
+from .output import show_facts, show_json, show_table
+
+if TYPE_CHECKING:
+    from .trained import Trained
+
+_CLASSES = 6  # that have a column of a table
+
+
+def inspect(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file.")],
+    *,
+    top: Annotated[int, typer.Option(min=0, help="Number of features to show.")] = 20,
+    json: AsJson = False,
+) -> None:
+    """Show what a model file holds, and its best features with their class centers."""
+    from .trained import Trained
+
+    trained = Trained.load(model, "cpu")
+    facts, best = _facts(trained), _best(trained, top)
+    classes = trained.classifier.classes_.tolist()
+    if json:
+        show_json(facts | {"classes": classes, "top": best})
+        return
+    show_facts(facts)
+    if best:
+        _show_best(best, classes, facts["selected"])
+
+
+def _facts(trained: Trained) -> dict[str, Any]:
+    model = trained.classifier
+    facts = {
+        "model": type(model).__name__,
+        "parameters": _changed(model, ("k", "device", "verbose")) or "as by default",
+        "classes": model.classes_.tolist(),
+        "features": model.n_features_in_,
+        "selected": len(model.support_),
+        "objective": model.objective_,
+        "holds": _holds(model),
+    }
+    vectorizer = trained.vectorizer
+    if vectorizer is not None:
+        facts["vectorizer"] = type(vectorizer).__name__
+        facts["its parameters"] = _changed(vectorizer, ("vocabulary",)) or "as by default"
+    return facts
+
+
+def _changed(estimator: Any, known: tuple[str, ...]) -> dict[str, str]:
+    """The parameters that are not as by default, but for those that are shown elsewhere."""
+    default = type(estimator)().get_params()
+    return {
+        name: str(value)
+        for name, value in estimator.get_params().items()
+        if name not in known and str(value) != str(default[name])
+    }
+
+
+def _holds(model: Any) -> str:
+    from ..solvers.support import SupportCenters
+
+    if isinstance(model._centers(), SupportCenters):
+        return "the selected features: fewer of them by k, no partial_fit"
+    if model._fitted.statistics is None:
+        return "all features: every k, no partial_fit"
+    return "all features and the statistics: every k, and partial_fit"
+
+
+def _best(trained: Trained, top: int) -> list[dict[str, Any]]:
+    """The features of largest gain, with the center of each class."""
+    model = trained.classifier
+    places = {feature: i for i, feature in enumerate(model.support_.tolist())}
+    names, gains, centers = trained.names(), model._selection().gain, model.centers_
+    found = []
+    for feature in model.ranking_[:top].tolist():
+        at = places[feature]
+        of_classes = dict(zip(model.classes_.tolist(), centers[:, at].tolist(), strict=True))
+        found.append(
+            {
+                "feature": str(names[at]),
+                "column": feature,
+                "gain": float(gains[at]),
+                "centers": of_classes,
+            }
+        )
+    return found
+
+
+def _show_best(best: list[dict[str, Any]], classes: list[Any], selected: int) -> None:
+    """The table: the centers of all classes, or of many the two largest."""
+    few = len(classes) <= _CLASSES
+    of_classes = [f"center of {label}" for label in classes] if few else ["center there"]
+    head = {"": "right", "feature": "left", "gain": "right", "largest in": "left"}
+    head |= dict.fromkeys(of_classes, "right")
+    head |= {} if few else {"next in": "left", "center of that": "right"}
+    rows = []
+    for number, each in enumerate(best, 1):
+        values = each["centers"]
+        first, second = sorted(classes, key=values.get, reverse=True)[:2]
+        row = [number, each["feature"], f"{each['gain']:.4g}", first]
+        shown = classes if few else [first]
+        row += [f"{values[label]:.4g}" for label in shown]
+        rows.append(row if few else [*row, second, f"{values[second]:.4g}"])
+    show_table(f"Features by gain, {len(best):,} of {selected:,}", head, rows)

@@ -1,0 +1,179 @@
+"""The models by the names that the command line has for them, and their options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+import gpucenters
+
+
+class Model(NamedTuple):
+    """A model, and the options that it takes besides those that all take."""
+
+    class_name: str
+    options: tuple[str, ...]
+    max_features: int | None = None  # up to which `check` fits it
+
+
+_BAYES = ("alpha", "fit_prior", "class_prior")
+
+#: One line for each model; an option is a field of `ModelOptions` and a parameter of the class.
+MODELS = {
+    "l2": Model("L2CenterClassifier", ("scale", "priors")),
+    "l1": Model("L1CenterClassifier", ("scale",)),
+    "mahalanobis": Model(
+        "MahalanobisCenterClassifier", ("covariance", "shrinkage", "priors"), max_features=200
+    ),
+    "bernoulli": Model("SparseBernoulliNB", (*_BAYES, "binarize")),
+    "multinomial": Model("SparseMultinomialNB", (*_BAYES, "tol")),
+}
+Estimator = StrEnum("Estimator", [(name, name) for name in MODELS])  # type: ignore[misc]
+_FIRST = next(iter(Estimator))
+
+
+def _option(help: str, *names: str, metavar: str | None = None) -> Any:
+    return typer.Option(*names, help=help, metavar=metavar, rich_help_panel="Model")
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """Which model, and its parameters."""
+
+    estimator: Annotated[Estimator, _option("The model.", "--estimator", "-e")] = _FIRST
+    k: Annotated[
+        str,
+        _option("Number of features, a share of them, or all.", "--k", "-k", metavar="N|10%|all"),
+    ] = "all"
+    scale: Annotated[
+        str | None, _option("Divide features by a standard deviation.", metavar="std|pooled|none")
+    ] = None
+    priors: Annotated[
+        str | None, _option("Class priors of centers.", metavar="uniform|empirical|P,P,...")
+    ] = None
+    covariance: Annotated[
+        str | None, _option("Of Mahalanobis centers.", metavar="pooled|total")
+    ] = None
+    shrinkage: Annotated[
+        str | None, _option("Of the covariance.", metavar="auto|ledoit-wolf|none|NUMBER")
+    ] = None
+    alpha: Annotated[
+        str | None, _option("Additive smoothing of naive Bayes.", metavar="NUMBER")
+    ] = None
+    fit_prior: Annotated[
+        bool | None,
+        _option("Class priors as in the data, or all equal.", "--fit-prior/--no-fit-prior"),
+    ] = None
+    class_prior: Annotated[
+        str | None, _option("Class priors of naive Bayes.", metavar="P,P,...")
+    ] = None
+    binarize: Annotated[
+        str | None, _option("Values above it count as 1.", metavar="NUMBER|none")
+    ] = None
+    tol: Annotated[str | None, _option("Relative tolerance of the solution.", metavar="NUMBER")] = (
+        None
+    )
+    device: Annotated[
+        str, _option("Where to work.", "--device", "-d", metavar="auto|cpu|cuda|cuda:N")
+    ] = "auto"
+    memory_budget: Annotated[str | None, _option("Workspace at most.", metavar="500MB|2GB|...")] = (
+        None
+    )
+
+
+_OF_ALL = ("estimator", "k", "device", "memory_budget")
+
+
+def make_model(options: ModelOptions) -> Any:
+    """The model that the options describe, not fitted.
+
+    Parameters
+    ----------
+    options : ModelOptions
+
+    Raises
+    ------
+    typer.BadParameter
+        For an option that the model does not take, and for a value that is wrong for any data.
+    """
+    name = options.estimator.value
+    model = MODELS[name]
+    given = {
+        field.name: getattr(options, field.name)
+        for field in fields(options)
+        if field.name not in _OF_ALL and getattr(options, field.name) is not None
+    }
+    foreign = [_flag(option) for option in given if option not in model.options]
+    if foreign:
+        takes = ", ".join(map(_flag, model.options))
+        raise typer.BadParameter(
+            f"the estimator {name} does not take {', '.join(foreign)}. It takes {takes}."
+        )
+    k = parse_k(options.k)
+    made = getattr(gpucenters, model.class_name)(
+        k=k,
+        device=options.device,
+        memory_budget=options.memory_budget,
+        **{option: parse_value(value) for option, value in given.items()},
+    )
+    try:
+        made._check_parameters()
+    except (ValueError, TypeError) as error:
+        raise typer.BadParameter(str(error)) from error
+    return made
+
+
+def _flag(option: str) -> str:
+    return "--" + option.replace("_", "-")
+
+
+def parse_k(text: str) -> int | float | str:
+    """The parameter ``k`` that a text means: "100", "10%", "0.1" or "all".
+
+    Parameters
+    ----------
+    text : str
+
+    Examples
+    --------
+    >>> from gpucenters.cli.models import parse_k
+    >>> parse_k("1000"), parse_k("10%"), parse_k("0.1"), parse_k("all")
+    (1000, 0.1, 0.1, 'all')
+    """
+    text = text.strip()
+    try:
+        if text.endswith("%"):
+            return float(text[:-1]) / 100
+        return int(text) if text.isdigit() else float(text)
+    except ValueError:
+        pass
+    if text != "all":
+        raise typer.BadParameter(f"{text!r} is no number of features: use 100, 10% or all.")
+    return text
+
+
+def parse_value(text: str | bool) -> Any:
+    """The parameter that a text means: a word, a number, numbers with commas, or none.
+
+    Parameters
+    ----------
+    text : str or bool
+
+    Examples
+    --------
+    >>> from gpucenters.cli.models import parse_value
+    >>> parse_value("std"), parse_value("0.5"), parse_value("0.3,0.7"), parse_value("none")
+    ('std', 0.5, [0.3, 0.7], None)
+    """
+    if isinstance(text, bool):
+        return text
+    if text == "none":
+        return None
+    try:
+        numbers = [int(part) if part.strip().isdigit() else float(part) for part in text.split(",")]
+    except ValueError:
+        return text
+    return numbers if "," in text else numbers[0]

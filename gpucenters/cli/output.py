@@ -1,0 +1,136 @@
+"""What commands print: results on stdout, messages on stderr.
+
+Strings from data (feature names, class labels, texts of errors) are printed with markup off and
+with their control characters escaped, so that no file can send codes to the terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+_WIDTH = 100  # of tables that do not go to a terminal
+_PARTS = 10  # of a list that are shown
+
+
+def safe(value: Any) -> str:
+    r"""The text of a value, with what does not print escaped as in ``repr``.
+
+    Parameters
+    ----------
+    value : object
+
+    Examples
+    --------
+    >>> from gpucenters.cli.output import safe
+    >>> print(safe("na\u00efve\x1b[2J\n"))
+    naïve\x1b[2J\n
+    """
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(value)
+    )
+
+
+def console() -> Console:
+    """The console of results."""
+    width = None if sys.stdout.isatty() else _WIDTH
+    return Console(width=width, markup=False, highlight=False, emoji=False)
+
+
+def messages() -> Console:
+    """The console of messages."""
+    return Console(stderr=True, soft_wrap=True, markup=False, highlight=False, emoji=False)
+
+
+def say(message: Any, style: str = "") -> None:
+    """Print one line on stderr."""
+    messages().print(Text(safe(" ".join(str(message).split())), style))
+
+
+def show_table(title: str, head: dict[str, str], rows: list[list[Any]]) -> None:
+    """Print a table on stdout.
+
+    Parameters
+    ----------
+    title : str
+    head : dict of str
+        The justification of each column, by its name.
+    rows : list of lists
+        The cells, of any type.
+    """
+    table = Table(title=Text(safe(title), "bold"), title_justify="left")
+    for name, justify in head.items():
+        table.add_column(Text(safe(name)), justify=justify, overflow="fold")  # type: ignore[arg-type]
+    for row in rows:
+        table.add_row(*(Text(safe(cell)) for cell in row))
+    console().print(table)
+
+
+def show_facts(facts: dict[str, Any], *, on_stderr: bool = False) -> None:
+    """Print names and values, one pair a line.
+
+    Parameters
+    ----------
+    facts : dict
+    on_stderr : bool
+        Where stdout holds something else.
+    """
+    table = Table.grid(padding=(0, 2))
+    for name, value in facts.items():
+        table.add_row(Text(safe(name), "bold"), Text(shown(value)))
+    (messages() if on_stderr else console()).print(table)
+
+
+def shown(value: Any) -> str:
+    """A value as people read it: of a list or a dict the first parts.
+
+    Parameters
+    ----------
+    value : object
+    """
+    if isinstance(value, float):
+        return f"{value:,.6g}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    if isinstance(value, dict):
+        value = [f"{safe(name)}: {shown(each)}" for name, each in value.items()]
+    if isinstance(value, list):
+        more = f" and {len(value) - _PARTS:,} more" if len(value) > _PARTS else ""
+        return ", ".join(map(safe, value[:_PARTS])) + more
+    return safe(value)
+
+
+def show_json(value: Any) -> None:
+    """Print a value as JSON on stdout, on one line."""
+    print(as_json(value))
+
+
+def as_json(value: Any, indent: int | None = None) -> str:
+    """The value as JSON in ASCII, where a number that is not finite is null.
+
+    Parameters
+    ----------
+    value : object
+        Of dicts, sequences, arrays, numbers, strings and None.
+    indent : int, optional
+        As of `json.dumps`.
+    """
+    return json.dumps(_plain(value), allow_nan=False, indent=indent)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if hasattr(value, "tolist"):  # arrays and scalars of NumPy
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, str | int | float | None) else str(value)

@@ -1,0 +1,156 @@
+"""``gpucenters predict``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .data import AsJson, DataOptions, DataPath, check_place
+from .output import say, show_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..readers import Data
+    from .trained import Trained
+
+_ROWS = 10_000  # of a batch
+
+
+def predict(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file.")],
+    data: DataPath,
+    *,
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", help="Text, .csv or .npy; - for stdout.", metavar="FILE"),
+    ] = "-",
+    proba: Annotated[bool, typer.Option("--proba", help="With the probability of each class.")] = (
+        False
+    ),
+    decision: Annotated[bool, typer.Option("--decision", help="With decision values.")] = False,
+    reading: DataOptions,
+    device: Annotated[
+        str, typer.Option("--device", "-d", metavar="auto|cpu|cuda|cuda:N", help="Where to work.")
+    ] = "auto",
+    json: AsJson = False,
+) -> None:
+    """Predict the classes of samples.
+
+    The output has one line for each sample: its class. With --proba or --decision a header comes
+    first, and the numbers of each class follow the class (for two classes one decision value,
+    positive for the second class). Where the data have labels, the accuracy goes to stderr.
+    """
+    if proba and decision:
+        raise typer.BadParameter("--proba and --decision exclude each other.")
+    if data == "-" and model == "-":
+        raise typer.BadParameter("MODEL and DATA cannot both be stdin.")
+    check_place(output)
+    from .trained import Trained
+
+    trained = Trained.load(model, device)
+    method = "predict_proba" if proba else "decision_function" if decision else None
+    if method and not hasattr(trained.classifier, method):
+        raise ValueError(f"{type(trained.classifier).__name__} has no {method}.")
+    result = _Predictions(trained, method)
+    batches = reading.batches(
+        data, _ROWS, trained.n_features, of_stdin="csv" if trained.vectorizer is None else "lines"
+    )
+    if output != "-":
+        batches = _with_progress(batches)
+    if json and output == "-":
+        show_json(result.collect(batches, data) | result.facts())
+        return
+    if output.endswith(".npy"):
+        result.save(batches, data, output)
+    else:
+        result.write(batches, data, output)
+    if json:
+        show_json(result.facts() | {"output": output})
+    elif result.labelled:
+        say(f"accuracy {result.accuracy:.4f} of {result.labelled:,} samples")
+
+
+def _with_progress(batches: Iterator[Data]) -> Iterator[Data]:
+    """The batches, with a count of their rows on a terminal."""
+    from tqdm import tqdm
+
+    with tqdm(unit=" rows", disable=None, leave=False) as bar:
+        for batch in batches:
+            yield batch
+            bar.update(len(batch))
+
+
+class _Predictions:
+    """Predictions as they come, and how many of them are right."""
+
+    def __init__(self, trained: Trained, method: str | None) -> None:
+        self.trained = trained
+        self.method = method
+        self.samples = self.right = self.labelled = 0
+
+    @property
+    def accuracy(self) -> float:
+        return self.right / self.labelled
+
+    @property
+    def head(self) -> list[Any]:
+        """The names of the numbers."""
+        classes: list[Any] = self.trained.classifier.classes_.tolist()
+        two = self.method == "decision_function" and len(classes) == 2
+        return classes[1:] if two else classes
+
+    def facts(self) -> dict[str, Any]:
+        """Counts of what was predicted."""
+        accuracy = {"accuracy": self.accuracy} if self.labelled else {}
+        return {"samples": self.samples, "labelled": self.labelled} | accuracy
+
+    def of(self, batches: Iterator[Data], source: str) -> Iterator[tuple[Any, Any]]:
+        """(classes, numbers or None) of each batch."""
+        model = self.trained.classifier
+        for batch in batches:
+            X = self.trained.features(batch, source)
+            predicted = model.predict(X)
+            self.samples += len(predicted)
+            if batch.y is not None:
+                from .trained import agreement
+
+                self.right += int(agreement(predicted, batch.y).sum())
+                self.labelled += len(predicted)
+            numbers = None if self.method is None else getattr(model, self.method)(X)
+            yield predicted, None if numbers is None else numbers.reshape(len(predicted), -1)
+
+    def write(self, batches: Iterator[Data], source: str, output: str) -> None:
+        """Write lines, as they come."""
+        from .writers import Rows, opened
+
+        with opened(output) as file:
+            rows = Rows(file, output)
+            if self.method or output.endswith(".csv"):
+                rows.write(["class", *(self.head if self.method else [])])
+            for predicted, numbers in self.of(batches, source):
+                for i, label in enumerate(predicted.tolist()):
+                    rows.write([label, *([] if numbers is None else numbers[i].tolist())])
+
+    def save(self, batches: Iterator[Data], source: str, output: str) -> None:
+        """Write an array: the numbers where they were asked for, else the classes."""
+        import numpy as np
+
+        from .writers import opened
+
+        parts = [
+            predicted if numbers is None else numbers
+            for predicted, numbers in self.of(batches, source)
+        ]
+        with opened(output) as file:
+            np.save(file, np.concatenate(parts), allow_pickle=False)
+
+    def collect(self, batches: Iterator[Data], source: str) -> dict[str, Any]:
+        """All predictions, for JSON."""
+        found = list(self.of(batches, source))
+        result: dict[str, Any] = {"predictions": [x for p, _ in found for x in p.tolist()]}
+        if self.method is not None:
+            values = [row for _, numbers in found for row in numbers.tolist()]
+            result[self.method] = {"classes": self.head, "values": values}
+        return result

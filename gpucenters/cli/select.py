@@ -1,0 +1,45 @@
+"""``gpucenters select``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .data import AsJson, DataOptions, DataPath, check_place
+from .output import say, show_json
+
+
+def select(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file.")],
+    data: DataPath,
+    *,
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", metavar="FILE", help=".npz, .npy, .csv or .tsv."),
+    ],
+    k: Annotated[
+        str | None,
+        typer.Option("--k", "-k", metavar="N|10%|all", help="Fewer features than the model has."),
+    ] = None,
+    reading: DataOptions,
+    json: AsJson = False,
+) -> None:
+    """Write the columns that a model has selected, with labels and names where there are some."""
+    check_place(output)
+    from .models import parse_k
+    from .trained import Trained
+    from .writers import write_columns
+
+    trained = Trained.load(model, "cpu")
+    if k is not None:
+        trained = trained.with_k(parse_k(k))
+    found = reading.read(data, trained.n_features)
+    columns = trained.classifier.transform(trained.features(found, data))
+    names = [str(name) for name in trained.names()]
+    write_columns(output, columns, found.y, names)
+    if json:
+        shape = {"samples": columns.shape[0], "features": columns.shape[1]}
+        show_json(shape | {"names": names, "output": output})
+    else:
+        say(f"{columns.shape[0]:,} samples x {columns.shape[1]:,} features in {output}")

@@ -1,0 +1,93 @@
+"""A model that was loaded, alone or behind the vectorizer of its texts."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import gpucenters
+
+if TYPE_CHECKING:
+    from ..readers import Data
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A fitted model.
+
+    Attributes
+    ----------
+    classifier : estimator
+        A model of this package.
+    vectorizer : vectorizer of scikit-learn, or None
+    """
+
+    classifier: Any
+    vectorizer: Any = None
+
+    @classmethod
+    def load(cls, path: str, device: str | None = None) -> Trained:
+        """The model of a file, or of stdin where the path is "-"."""
+        found = gpucenters.load(sys.stdin.buffer if path == "-" else path, device)
+        steps = getattr(found, "named_steps", None)
+        return cls(found) if steps is None else cls(steps["classifier"], steps["vectorizer"])
+
+    @property
+    def n_features(self) -> int | None:
+        """The number of columns that data must have; None for texts."""
+        return None if self.vectorizer is not None else self.classifier.n_features_in_
+
+    def with_k(self, k: int | float | str) -> Trained:
+        """The model at another k."""
+        return replace(self, classifier=self.classifier.with_k(k))
+
+    def features(self, data: Data, source: str) -> Any:
+        """The features of data.
+
+        Parameters
+        ----------
+        data : Data
+        source : str
+            Its name, for errors.
+        """
+        if data.is_text != (self.vectorizer is not None):
+            has, takes = ("texts", "numbers") if data.is_text else ("numbers", "texts")
+            raise ValueError(f"{source} holds {has}, and the model takes {takes}.")
+        if self.vectorizer is not None:
+            return self.vectorizer.transform(data.X)
+        # Names are compared here, and arrays have none for scikit-learn to compare.
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        known = getattr(self.classifier, "feature_names_in_", None)
+        given = data.feature_names
+        if known is not None and given is not None and list(known) != list(given):
+            at = next(
+                (i for i, pair in enumerate(zip(known, given, strict=False)) if pair[0] != pair[1]),
+                min(len(known), len(given)),
+            )
+            raise ValueError(
+                f"{source} has {len(given)} columns and the model {len(known)}: from column "
+                f"{at + 1} on they are not the same, or not in the same order."
+            )
+        return data.X
+
+    def names(self) -> np.ndarray:
+        """Names of the selected features, in the order of the support."""
+        if hasattr(self.vectorizer, "get_feature_names_out"):
+            words = self.vectorizer.get_feature_names_out()
+            return np.asarray(self.classifier.get_feature_names_out(words), dtype=object)
+        if hasattr(self.classifier, "feature_names_in_") or not hasattr(
+            self.classifier, "get_support"
+        ):
+            return np.asarray(self.classifier.get_feature_names_out(), dtype=object)
+        return np.asarray([f"column {i}" for i in self.classifier.support_], dtype=object)
+
+
+def agreement(predicted: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Where predictions are the labels: as numbers where both are, else as they are written."""
+    if predicted.dtype.kind in "US" or labels.dtype.kind in "US":
+        predicted, labels = predicted.astype(str), labels.astype(str)
+    return np.asarray(predicted == labels)

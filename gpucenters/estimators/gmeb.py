@@ -1,0 +1,239 @@
+"""The globally best scaled margin classifier with scikit-learn's face."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ..arrays.context import Context
+from ..arrays.typing import Array
+from ..blocks.block import Block
+from ..blocks.samples import Samples
+from ..solvers.gmeb.hyperplanes import Hyperplanes, MarginProblems, Parameters
+from ..solvers.selection import Selection, warn
+from ._base import read_only
+from ._fitted import Fitted, learned
+from ._linear import LinearClassifier
+from ._selector import FeatureSelector
+
+
+class GMEBClassifier(FeatureSelector, LinearClassifier):
+    """Globally best scaled margin classifier and feature selector.
+
+    A linear classifier of least hinge loss, under a bound on the second moments of the decision in
+    each class that holds for the best scaling of the features too [1]_. It is a convex problem: the
+    loss under a worst-case weighted l1 norm, which leaves few features. It is solved to a gap that
+    is certified over all features: ``gap_``.
+
+    Features need no scaling: the norm measures each weight in units of its feature's deviation
+    within the classes, about the mean of all samples. Shifted or rescaled features give the same
+    predictions, and sparse data are not centred.
+
+    Parameters
+    ----------
+    r_plus : float, default=4.0
+        The largest second moment of the decision in class ``classes_[1]``, relative to a margin of
+        1. Larger values give more features and a smaller loss; zero loss needs about 1. With more
+        than two classes each one against the rest in turn.
+    r_minus : float, default=None
+        The same in the other class, or in the rest. None is ``r_plus``.
+    threshold : float, default=0.01
+        Features are selected where the coefficient, or the coefficient relative to the largest one
+        of the class, is at least this in absolute value. Predictions use all coefficients.
+    tol : float, default=1e-6
+        The gap to reach, relative to the loss of zero coefficients.
+    max_iter : int, default=50
+        Rounds, each of which reads X once. Most problems need three to nine.
+    device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
+        Where the work is done and the model lives. None follows X.
+    memory_budget : int or str, default=None
+        Workspace beyond X and the model, in bytes or as "2GB". None is a quarter of what is free.
+    verbose : bool, default=False
+        Print what was fitted.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Sorted class labels, on the host.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Only where X had string column names.
+    support_ : ndarray of shape (k,), int64
+        Selected features, ascending, on the host. None where all coefficients are zero.
+    coef_ : array of shape (1, n_features_in_) or (n_classes, n_features_in_), float64
+        The decision is ``X @ coef_.T + intercept_``, one for each class if there are more than two.
+    intercept_ : array of shape (1,) or (n_classes,), float64
+    sigma_ : array of the shape of ``coef_``, float64
+        The scales of the paper, zero where the coefficient is.
+    theta_ : float, or ndarray of shape (n_classes,)
+        The share of class ``classes_[1]`` in the worst case; 1 where its bound alone binds.
+    multiplier_ : float, or ndarray of shape (n_classes,)
+        What the loss falls by if the norm may rise: 1 / C of the problem with a penalty.
+    omega_ : float, or ndarray of shape (n_classes,)
+        The norm of the coefficients, at most 1.
+    objective_ : float, or ndarray of shape (n_classes,)
+        The hinge loss, summed over the samples.
+    lower_bound_ : float, or ndarray of shape (n_classes,)
+        What no coefficients can fall below.
+    gap_ : float, or ndarray of shape (n_classes,)
+        ``objective_ - lower_bound_``, not negative.
+    n_iter_ : int, or ndarray of shape (n_classes,)
+        Rounds.
+
+    Notes
+    -----
+    Where several solutions are optimal, one of least norm is returned: exactly where the norm or
+    the separation of the classes determines it, else within ``tol``. Equal columns share their
+    weight equally. A `sklearn.exceptions.ConvergenceWarning` says the gap where it is larger than
+    ``tol`` allows.
+
+    References
+    ----------
+    .. [1] D. Peleg and R. Meir, "Feature Selection by Global Minimization of a Generalization
+       Bound", 2005.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from gpucenters import GMEBClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = GMEBClassifier(r_plus=1.0).fit(X, y)
+    >>> bool(model.gap_ < 1e-6 * len(y))
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        r_plus: float = 4.0,
+        r_minus: float | None = None,
+        threshold: float = 0.01,
+        tol: float = 1e-6,
+        max_iter: int = 50,
+        device: str | None = None,
+        memory_budget: int | str | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.r_plus = r_plus
+        self.r_minus = r_minus
+        self.threshold = threshold
+        self.tol = tol
+        self.max_iter = max_iter
+        self.device = device
+        self.memory_budget = memory_budget
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_positive("r_plus", self.r_plus)
+        if self.r_minus is not None:
+            check_positive("r_minus", self.r_minus)
+        check_positive("threshold", self.threshold, zero=True)
+        check_positive("tol", self.tol)
+        rounds: Any = self.max_iter
+        if isinstance(rounds, bool) or not isinstance(rounds, numbers.Integral) or rounds < 1:
+            raise ValueError(f"max_iter={rounds!r} is not valid: use an int >= 1.")
+
+    def _solver_parameters(self) -> Parameters:
+        r_minus = self.r_plus if self.r_minus is None else self.r_minus
+        return Parameters(float(self.r_plus), float(r_minus), float(self.tol), int(self.max_iter))
+
+    def _solve(self, block: Block, samples: Samples, ctx: Context) -> Fitted:
+        problems = MarginProblems.of(block, samples, ctx)
+        return self._solved(problems.solve(self._solver_parameters(), ctx)[0])
+
+    def _solved(self, found: Hyperplanes) -> Fitted:
+        """The fitted state; warns of a gap that is too large."""
+        pairs = zip(found.loss, found.bound, found.scale, strict=True)
+        gap = max((loss - bound) / scale for loss, bound, scale in pairs)
+        if gap > self.tol:
+            warn(
+                f"GMEBClassifier stopped after {max(found.rounds)} rounds at a gap of {gap:.1e} "
+                f"times the loss of zero coefficients, above tol={self.tol:g}: the objective is "
+                "known to be optimal within this gap. Use a larger max_iter or tol.",
+                ConvergenceWarning,
+            )
+        return Fitted(found.backend, found, {"threshold": self.threshold})
+
+    def _select(self, centers: Hyperplanes, ctx: Context) -> Selection:
+        return centers.selected(self.threshold)
+
+    # --- the solution --------------------------------------------------------------------------
+
+    def _hyperplanes(self) -> Hyperplanes:
+        found = self._centers()
+        assert isinstance(found, Hyperplanes)
+        return found
+
+    def _form_columns(self) -> Array:
+        return self._hyperplanes().columns
+
+    def _log_prior_of_met(self) -> list[float]:
+        return []
+
+    def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
+        if self._form_columns().shape[0]:
+            return super()._scores(block, ctx, relative=relative)
+        block.check_finite(False, ctx)
+        offset = self._form().offset
+        return ctx.backend.zeros((block.shape[0], offset.shape[0])) + offset
+
+    @learned
+    def sigma_(self) -> Array:
+        """The scales of the paper, of the shape of ``coef_``."""
+        return self._cached(
+            "sigma", lambda found, _, ctx: read_only(self._widened(found.sigma, ctx))
+        )
+
+    def _of_each(self, name: str) -> Any:
+        """A number of the solution: for more than two classes an array of those of all classes."""
+        found = getattr(self._hyperplanes(), name)
+        return found[0] if len(found) == 1 else np.asarray(found)
+
+    @learned
+    def theta_(self) -> Any:
+        """The share of class ``classes_[1]`` in the worst case."""
+        return self._of_each("t")
+
+    @learned
+    def multiplier_(self) -> Any:
+        """The multiplier of the bound on the norm."""
+        return self._of_each("multiplier")
+
+    @learned
+    def omega_(self) -> Any:
+        """The norm of the coefficients."""
+        return self._of_each("omega")
+
+    @learned
+    def objective_(self) -> Any:
+        """The hinge loss."""
+        return self._of_each("loss")
+
+    @learned
+    def lower_bound_(self) -> Any:
+        """What no coefficients can fall below."""
+        return self._of_each("bound")
+
+    @learned
+    def gap_(self) -> Any:
+        """``objective_ - lower_bound_``."""
+        return np.maximum(self.objective_ - self.lower_bound_, 0.0)
+
+    @learned
+    def n_iter_(self) -> Any:
+        """Rounds."""
+        return self._of_each("rounds")
+
+
+def check_positive(name: str, value: Any, *, zero: bool = False) -> None:
+    """Raise a ValueError unless a parameter is a finite number above zero, or zero if allowed."""
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+    if not real or not math.isfinite(value) or value < 0 or (value == 0 and not zero):
+        raise ValueError(
+            f"{name}={value!r} is not valid: use a finite number {'>=' if zero else '>'} 0."
+        )

@@ -1,0 +1,135 @@
+"""The vectorizers of text models: options as JSON, words and weights as arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
+from sklearn.pipeline import Pipeline
+
+from .state import Packer, Unpacker
+
+#: The vectorizers that a file may hold, which names them.
+VECTORIZERS: dict[str, Any] = {
+    kind.__name__: kind for kind in (CountVectorizer, HashingVectorizer, TfidfVectorizer)
+}
+
+
+def split(pipeline: Pipeline) -> tuple[list[str], Any, Any]:
+    """(names of the steps, vectorizer, model) of a text model; raises for any other pipeline."""
+    names, steps = zip(*pipeline.steps, strict=True)
+    unknown = [
+        f"{name!r} ({type(step).__name__})"
+        for name, step in pipeline.steps[:-1]
+        if VECTORIZERS.get(type(step).__name__) is not type(step)
+    ]
+    if unknown or len(steps) != 2:
+        what = f"the steps {', '.join(unknown)}" if unknown else f"{len(steps)} steps"
+        raise TypeError(
+            f"a model file holds a pipeline of one vectorizer ({', '.join(VECTORIZERS)}) and a "
+            f"model of gpucenters; this one has {what}."
+        )
+    return [*names], *steps
+
+
+def reads_words_alone(vectorizer: Any) -> bool:
+    """Whether a column of its output depends on its own word alone, so that others may go."""
+    if isinstance(vectorizer, HashingVectorizer):
+        return False
+    return getattr(vectorizer, "norm", None) is None
+
+
+def pack_vectorizer(
+    vectorizer: Any, columns: np.ndarray | None, n_features: int, packer: Packer
+) -> dict[str, Any]:
+    """A fitted vectorizer as JSON.
+
+    Parameters
+    ----------
+    vectorizer : CountVectorizer, HashingVectorizer or TfidfVectorizer
+    columns : ndarray of int64, optional
+        The words to keep, ascending; by default all.
+    n_features : int
+        How many columns the model was fitted to.
+    packer : Packer
+    """
+    name = type(vectorizer).__name__
+    params = vectorizer.get_params(deep=False) | {"dtype": _numeric(vectorizer.dtype).str}
+    given = params.pop("vocabulary", None) is not None
+    packed = {n: packer.pack(v, f"{n} of the {name}") for n, v in params.items()}
+    section: dict[str, Any] = {"class": name, "params": packed}
+    if name == "HashingVectorizer":
+        _require_width(vectorizer.n_features, n_features, name)
+        return section
+    words = vectorizer.get_feature_names_out()
+    _require_width(len(words), n_features, name)
+    idf = vectorizer.idf_ if name == "TfidfVectorizer" and vectorizer.use_idf else None
+    if columns is not None:
+        words, idf, given = words[columns], None if idf is None else idf[columns], True
+    section["words"] = packer.pack(_joined(words), "words")
+    section["idf"] = packer.pack(idf, "idf_")
+    return section | {"vocabulary given": given}
+
+
+def unpack_vectorizer(section: dict[str, Any], n_features: int, unpacker: Unpacker) -> Any:
+    """The vectorizer that was packed, for a model of so many columns."""
+    name = section["class"]
+    if name not in VECTORIZERS:
+        raise ValueError(f"this gpucenters does not know the vectorizer {name!r}.")
+    params = {n: unpacker.unpack(v) for n, v in section["params"].items()}
+    vectorizer = VECTORIZERS[name](**params | {"dtype": _numeric(params["dtype"]).type})
+    if name == "HashingVectorizer":
+        _require_width(vectorizer.n_features, n_features, name)
+        return vectorizer
+    words, idf = _split(*unpacker.unpack(section["words"])), unpacker.unpack(section["idf"])
+    vocabulary = {word: i for i, word in enumerate(words)}
+    _require_width(len(vocabulary), n_features, name)
+    if section["vocabulary given"]:
+        vectorizer.vocabulary = words
+    if name == "TfidfVectorizer":
+        _set_idf(vectorizer, idf, n_features)
+    vectorizer.fixed_vocabulary_ = section["vocabulary given"]
+    vectorizer.vocabulary_ = vocabulary
+    return vectorizer
+
+
+def _numeric(dtype: Any) -> np.dtype:
+    if np.dtype(dtype).kind not in "biuf":
+        raise ValueError(f"the dtype of a vectorizer must be that of real numbers, not {dtype!r}.")
+    return np.dtype(dtype)
+
+
+def _require_width(width: int, n_features: int, name: str) -> None:
+    if width != n_features:
+        raise ValueError(
+            f"the {name} gives {width:,} columns, and the model was fitted to {n_features:,}."
+        )
+
+
+def _set_idf(vectorizer: TfidfVectorizer, idf: np.ndarray | None, n_features: int) -> None:
+    """Give a vectorizer its weights; without any, ones, by which scikit-learn multiplies."""
+    use_idf = vectorizer.use_idf
+    if use_idf is not (idf is not None):
+        raise ValueError("its idf_ does not fit the rest.")
+    idf = np.ones(n_features, vectorizer.dtype) if idf is None else idf
+    if idf.shape != (n_features,) or idf.dtype.kind != "f":
+        raise ValueError("its idf_ does not fit the rest.")
+    vectorizer.use_idf = True  # else scikit-learn takes no weights, and is not ready without
+    vectorizer.idf_ = idf
+    vectorizer.use_idf = use_idf
+
+
+def _joined(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(UTF-8 of all words, the end of each): strings of NumPy have the width of the longest."""
+    encoded = [word.encode("utf-8", "surrogatepass") for word in words]
+    ends = np.cumsum([len(word) for word in encoded], dtype=np.int64)
+    return np.frombuffer(b"".join(encoded), np.uint8), ends
+
+
+def _split(content: np.ndarray, ends: np.ndarray) -> list[str]:
+    starts = np.concatenate([[0], ends[:-1]])
+    if np.any(starts > ends) or ends[-1] != len(content):
+        raise ValueError("its words do not fit the rest.")
+    raw, spans = content.tobytes(), zip(starts.tolist(), ends.tolist(), strict=True)
+    return [raw[start:end].decode("utf-8", "surrogatepass") for start, end in spans]

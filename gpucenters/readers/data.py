@@ -1,0 +1,58 @@
+"""What a reader returns, and how it is told to read."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..arrays.backend import HOST
+from ..arrays.budget import resolve_budget
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """Samples of a file.
+
+    Attributes
+    ----------
+    X : ndarray or CSR of shape (n_samples, n_features), or list of n_samples str
+    y : ndarray of shape (n_samples,), or None
+        Labels, where the file has them: str from text, numbers or str from arrays.
+    feature_names : ndarray of str of shape (n_features,), or None
+    """
+
+    X: Any
+    y: np.ndarray | None = None
+    feature_names: np.ndarray | None = None
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the samples are raw text."""
+        return isinstance(self.X, list)
+
+    def __len__(self) -> int:
+        """The number of samples."""
+        return len(self.X) if self.is_text else self.X.shape[0]
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of `read`."""
+
+    format: str | None = None
+    labels: Any = None
+    label: str | None = None
+    text: str | None = None
+    encoding: str = "utf-8"
+    n_features: int | None = None
+    zero_based: bool = False
+    max_bytes: int | None = None
+
+    def limit(self, *, streamed: bool = False) -> float:
+        """The number of bytes that may be held; a stream holds none."""
+        if streamed:
+            return math.inf
+        return 2 * resolve_budget(None, HOST) if self.max_bytes is None else self.max_bytes

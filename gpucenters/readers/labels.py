@@ -1,0 +1,49 @@
+"""Labels in a file of their own, beside the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .arrays import check_labels, mapped
+from .data import Data, Options
+from .errors import ReadError
+from .lines import text_lines
+from .tables import LONGEST_LABEL
+
+
+def with_labels(batches: Iterator[Data], path: Any, options: Options) -> Iterator[Data]:
+    """The batches with the labels beside them."""
+    labels, start = read_labels(options.labels, options), 0
+    for batch in batches:
+        stop = start + len(batch)
+        if stop > len(labels):
+            break
+        yield replace(batch, y=labels[start:stop])
+        start = stop
+    else:
+        if start == len(labels):
+            return
+        raise ReadError(options.labels, f"has {len(labels):,} labels for {start:,} rows of {path}.")
+    raise ReadError(options.labels, f"has {len(labels):,} labels, and {path} has more rows.")
+
+
+def read_labels(path: Any, options: Options) -> np.ndarray:
+    """The labels of a .npy file, or of a text with one a line."""
+    if str(path).endswith(".npy"):
+        labels = mapped(path)
+        check_labels(path, labels)
+        return np.array(labels)
+    found: list[str] = []
+    for line in text_lines(path, options.encoding, options.limit()):
+        label = line.rstrip("\r\n")
+        if not 0 < len(label) <= LONGEST_LABEL:
+            what = f"has {len(label):,} characters" if label else "is empty"
+            raise ReadError(path, f"the label {what}.", len(found) + 1, 1)
+        found.append(label)
+    if not found:
+        raise ReadError(path, "there is no label.", 1, 1)
+    return np.asarray(found)

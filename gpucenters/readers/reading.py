@@ -1,0 +1,158 @@
+"""Data from files: the format by the name, the whole file or batches of its rows."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from .arrays import array_batches
+from .data import Data, Options
+from .errors import ReadError
+from .labels import with_labels
+from .svmlight import svmlight_batches
+from .tables import line_batches, table_batches
+
+_READERS: dict[str, Callable[[Any, int, Options], Iterator[Data]]] = {
+    "tsv": table_batches,
+    "csv": table_batches,
+    "lines": line_batches,
+    "svmlight": svmlight_batches,
+    "npz": array_batches,
+    "npy": array_batches,
+}
+#: The formats that are read.
+FORMATS = tuple(_READERS)
+_SUFFIXES = {f".{name}": name for name in FORMATS} | {
+    ".txt": "lines",
+    ".svm": "svmlight",
+    ".libsvm": "svmlight",
+}
+
+
+def read(
+    path: Any,
+    *,
+    format: str | None = None,
+    labels: Any = None,
+    label: str | None = None,
+    text: str | None = None,
+    encoding: str = "utf-8",
+    n_features: int | None = None,
+    zero_based: bool = False,
+    max_bytes: int | None = None,
+) -> Data:
+    r"""The samples of a file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        "-" is standard input, for formats of lines. Lines may be plain or gzip, whatever the name.
+    format : {None, "tsv", "csv", "lines", "svmlight", "npz", "npy"}, default=None
+        None reads it off the name.
+
+        - "tsv" (.tsv): fields between tabs, without quoting. ``label<TAB>text``, or named columns
+          where the first line holds one of the names.
+        - "csv" (.csv): commas and quotes as RFC 4180 has them; the first row names the columns.
+        - "lines" (.txt): one text a line.
+        - "svmlight" (.svmlight, .svm, .libsvm): a number, and index:value, with ascending indices.
+        - "npz": a sparse matrix that SciPy has saved, or the array ``X``; and, where they are
+          there, ``y`` and ``feature_names``.
+        - "npy": a dense array, which is mapped, not read.
+    labels : str or path-like, optional
+        A file with the labels: .npy, or one label a line. In place of those in the file.
+    label, text : str, optional
+        The columns of labels and of texts in "tsv" and "csv"; by default those named "label" and
+        "text", if there are any. Without texts, all columns but the labels are numbers.
+    encoding : str, default="utf-8"
+        Of text; one that holds ASCII.
+    n_features : int, optional
+        The number of columns of "svmlight"; by default its largest index.
+    zero_based : bool, default=False
+        Whether the first column of "svmlight" has the index 0. Never guessed: of two files, the one
+        without that column would be read wrongly.
+    max_bytes : int, optional
+        How much may be held in memory, decompressed; by default half of what is free.
+
+    Returns
+    -------
+    Data
+
+    Raises
+    ------
+    ReadError
+        A ValueError that names file, line and column, for content that is not right.
+    OSError
+        For a file that cannot be opened.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from gpucenters.readers import read
+    >>> path = os.path.join(tempfile.mkdtemp(), "reviews.tsv")
+    >>> with open(path, "w") as file:
+    ...     _ = file.write("label\ttext\ngood\ta fine film\nbad\tdull\n")
+    >>> data = read(path)
+    >>> data.X, data.y.tolist()
+    (['a fine film', 'dull'], ['good', 'bad'])
+    """
+    options = Options(format, labels, label, text, encoding, n_features, zero_based, max_bytes)
+    (data,) = _batches(path, sys.maxsize, options)
+    return data
+
+
+def batches(path: Any, rows: int, **options: Any) -> Iterator[Data]:
+    """The samples of a file, some at a time: lines are never held beyond a batch.
+
+    Parameters
+    ----------
+    path : str or path-like
+    rows : int
+        The most samples of a batch.
+    **options
+        Those of `read`. ``max_bytes`` is for what is read whole: .npz, and labels beside.
+
+    Yields
+    ------
+    Data
+
+    Raises
+    ------
+    ReadError, OSError
+        As `read`, when the batch is asked for.
+    """
+    if rows < 1:
+        raise ValueError(f"rows={rows!r} is not valid: use a number of rows, from 1.")
+    return _batches(path, rows, Options(**options))
+
+
+def _batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
+    format = options.format or _guessed(path)
+    if format not in FORMATS:
+        raise ValueError(f"format={format!r} is not valid: use one of {', '.join(FORMATS)}.")
+    if path == "-" and format in ("npz", "npy"):
+        raise ReadError(path, f"{format} needs a file, which can be read at any place.")
+    if format not in ("tsv", "csv") and (options.label, options.text) != (None, None):
+        raise ReadError(path, f"{format} has no columns with names, as label= and text= want.")
+    options = replace(options, format=format)
+    found = _READERS[format](path, rows, options)
+    if options.labels is not None:
+        found = with_labels(found, path, options)
+    empty = True
+    for batch in found:
+        empty = False
+        yield batch
+    if empty:
+        place = () if format in ("npz", "npy") else (1, 1)
+        raise ReadError(path, "there are no samples.", *place)
+
+
+def _guessed(path: Any) -> str:
+    name = Path(os.fspath(path)).name.lower().removesuffix(".gz")
+    format = _SUFFIXES.get(Path(name).suffix)
+    if format is None:
+        raise ReadError(path, f"its name tells no format: give format=, of {', '.join(FORMATS)}.")
+    return format

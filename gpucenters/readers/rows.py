@@ -1,0 +1,123 @@
+"""The rows of a table of text: fields between tabs without quotes, or CSV."""
+
+from __future__ import annotations
+
+import csv
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .errors import ReadError
+from .lines import LONGEST
+
+_WHY = {
+    "unexpected end of data": "the quote that opens here is not closed.",
+    "field larger": f"a field of this row has more than {LONGEST:,} characters.",
+    "new-line character": "a carriage return stands in a field without quotes.",
+    "expected after": "a quoted field goes on after its closing quote.",
+}
+
+
+class TabRows:
+    """Rows of fields between tabs; the line is the row, and quotes mean nothing.
+
+    Parameters
+    ----------
+    lines : iterator of str
+    path : str or path-like
+        For errors.
+    """
+
+    def __init__(self, lines: Iterator[str], path: Any) -> None:
+        self.path = path
+        self._lines = lines
+        self._line = 0
+        self._fields: list[str] = []
+
+    def __iter__(self) -> Iterator[list[str]]:
+        for line in self._lines:
+            self._line += 1
+            self._fields = line.rstrip("\r\n").split("\t")
+            yield self._fields
+
+    def error(self, what: str, field: int = 0) -> ReadError:
+        """The error for a field of the row that came last."""
+        before = self._fields[:field]
+        column = min(sum(map(len, before)) + len(before), len("\t".join(self._fields))) + 1
+        return ReadError(self.path, what, max(self._line, 1), column)
+
+
+class CsvRows:
+    """Rows of CSV by Python's reader, which says no place: it is searched for when one is needed.
+
+    Parameters
+    ----------
+    lines : iterator of str
+    path : str or path-like
+        For errors.
+    """
+
+    def __init__(self, lines: Iterator[str], path: Any) -> None:
+        self.path = path
+        self._lines = lines
+        self._record: list[str] = []  # the lines of the row
+        self._next_line = 1
+
+    def _feed(self) -> Iterator[str]:
+        for line in self._lines:
+            self._record.append(line)
+            yield line
+
+    def __iter__(self) -> Iterator[list[str]]:
+        csv.field_size_limit(max(csv.field_size_limit(), LONGEST))  # Python's 131,072 are few
+        rows = csv.reader(self._feed(), strict=True)
+        while True:
+            self._next_line += len(self._record)
+            self._record.clear()
+            try:
+                row = next(rows, None)
+            except csv.Error as error:
+                raise self._syntax_error(str(error)) from error
+            if row is None:
+                return
+            if row:  # an empty line is no row
+                yield row
+
+    def error(self, what: str, field: int = 0) -> ReadError:
+        """The error for a field of the row that came last."""
+        end = len("".join(self._record).rstrip("\r\n"))
+        start = self._shortest(lambda part: len(_fields(part)) > field) if field else 0
+        return self._error(what, min(start, end))
+
+    def _syntax_error(self, message: str) -> ReadError:
+        what = next((why for part, why in _WHY.items() if part in message), f"{message}.")
+        if "unexpected end" in message:
+            record = "".join(self._record)
+            field = _fields(record)[-1]
+            return self._error(what, len(record) - len(field) - field.count('"') - 1)
+        if "field larger" in message:
+            return self._error(what, 0)
+        return self._error(what, self._shortest(lambda part: message in _fault(part)) - 1)
+
+    def _shortest(self, holds: Callable[[str], bool]) -> int:
+        """The length of the shortest start of the row for which something holds, or all of it."""
+        record = "".join(self._record)
+        return bisect_left(range(len(record) + 1), True, key=lambda end: holds(record[:end]))
+
+    def _error(self, what: str, at: int) -> ReadError:
+        before = "".join(self._record)[:at]
+        column = len(before) - (before.rfind("\n") + 1) + 1
+        return ReadError(self.path, what, self._next_line + before.count("\n"), column)
+
+
+def _fields(record: str) -> list[str]:
+    return next(csv.reader([record]), [])
+
+
+def _fault(record: str) -> str:
+    """What the reader says of the start of a row."""
+    try:
+        next(csv.reader([record], strict=True), None)
+    except csv.Error as error:
+        return str(error)
+    return ""

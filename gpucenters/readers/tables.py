@@ -1,0 +1,110 @@
+"""Text with labels, and tables of numbers: between tabs, in CSV, or one text a line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from itertools import chain, islice
+from typing import Any
+
+import numpy as np
+
+from .data import Data, Options
+from .lines import text_lines
+from .rows import CsvRows, TabRows
+
+LONGEST_LABEL = 1000  # characters: NumPy gives all labels the room of the longest
+
+
+def line_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
+    """Batches of a file with one text a line."""
+    lines = text_lines(path, options.encoding, options.limit(streamed=rows < sys.maxsize))
+    while batch := [line.rstrip("\r\n") for line in islice(lines, rows)]:
+        yield Data(batch)
+
+
+def table_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
+    """Batches of a table: texts where it has a column of them, else numbers."""
+    lines = text_lines(path, options.encoding, options.limit(streamed=rows < sys.maxsize))
+    table: TabRows | CsvRows
+    table = TabRows(lines, path) if options.format == "tsv" else CsvRows(lines, path)
+    found = iter(table)
+    first = next(found, None)
+    if first is None:
+        return
+    named = options.format == "csv" or options.label is not None or options.text is not None
+    if named or "text" in first or "label" in first:
+        header = first
+    else:
+        header, found = ["label", "text"], chain([first], found)
+    label, text = _column(table, header, options, "label"), _column(table, header, options, "text")
+    names = None
+    if text is None:
+        names = np.asarray([name for i, name in enumerate(header) if i != label])
+        if not len(names):
+            raise table.error("there is no column but that of the labels.")
+    while batch := list(islice(_parsed(table, found, header, label, text), rows)):
+        X: Any = [x for x, _ in batch]
+        y = None if label is None else np.asarray([y for _, y in batch])
+        yield Data(np.stack(X) if text is None else X, y, names)
+
+
+def _column(table: TabRows | CsvRows, header: list[str], options: Options, role: str) -> int | None:
+    """The number of the column of labels or of texts, or None where there is none."""
+    given = getattr(options, role)
+    name = role if given is None else given
+    if name not in header:
+        if given is None:
+            return None
+        shown = ", ".join(map(repr, header[:20])) + (", ..." if len(header) > 20 else "")
+        raise table.error(f"there is no column {name!r} for {role}=; the columns are {shown}.")
+    at = header.index(name)
+    if header.count(name) > 1:
+        again = header.index(name, at + 1)
+        raise table.error(f"the column {name!r} is there {header.count(name)} times.", again)
+    return None if role == "label" and given is None and options.labels is not None else at
+
+
+def _parsed(
+    table: TabRows | CsvRows, rows: Any, header: list[str], label: int | None, text: int | None
+) -> Iterator[tuple[Any, str | None]]:
+    """(text or numbers, label) of each row."""
+    width = len(header)
+    for fields in rows:
+        if len(fields) != width:
+            what = f"this row has {len(fields)} fields, and {width} are wanted."
+            raise table.error(what, min(len(fields), width))
+        y = None if label is None else fields[label]
+        if label is not None and y is not None and not 0 < len(y) <= LONGEST_LABEL:
+            what = f"has {len(y):,} characters, more than {LONGEST_LABEL:,}" if y else "is empty"
+            raise table.error(f"the label {what}.", label)
+        if text is not None:
+            yield fields[text], y
+        else:
+            yield _numbers(table, header, fields, label), y
+
+
+def _numbers(
+    table: TabRows | CsvRows, header: list[str], fields: list[str], label: int | None
+) -> np.ndarray:
+    values = [value for i, value in enumerate(fields) if i != label]
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except ValueError:
+        pass
+    for i, value in enumerate(fields):
+        if i != label and not _is_number(value):
+            raise table.error(
+                f"{value[:50]!r} in the column {header[i]!r} is no number. If the table holds "
+                "texts, name their column: text=...",
+                i,
+            )
+    raise AssertionError("NumPy and Python read numbers alike")
+
+
+def _is_number(value: str) -> bool:
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,232 @@
+"""GMEB's decisions for all classes, and the problems that they solve."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, Self
+
+from ...arrays.context import Context
+from ...arrays.functions import array_namespace
+from ...arrays.linalg import one_blas_thread
+from ...arrays.typing import Array
+from ...blocks.block import Block
+from ...blocks.samples import Samples
+from ...blocks.two_classes import TwoClasses
+from ...statistics.moments import class_moments
+from ..centers import Centers
+from ..linear_form import LinearForm
+from ..scaling import is_constant, variance_over_all
+from ..selection import Selection
+from .columns import Solution, solve
+from .problem import Problem
+
+
+class Parameters(NamedTuple):
+    """What a solution depends on beside the data.
+
+    Attributes
+    ----------
+    r_plus, r_minus : float, positive
+        The largest second moments of the decision in class +1 and in class -1.
+    tol : float
+        The gap to reach, relative to the loss of w = 0.
+    max_rounds : int
+    """
+
+    r_plus: float
+    r_minus: float
+    tol: float
+    max_rounds: int
+
+
+@dataclass(frozen=True)
+class Hyperplanes(Centers):
+    """GMEB's decision for two classes (q = 1), or one for each class against the rest (q = K).
+
+    The decision is ``(x[columns] - mean) @ w.T + offset``.
+
+    Attributes
+    ----------
+    columns : array of int64 of shape (d,)
+        The features with a weight in some decision, ascending.
+    w, sigma : arrays of shape (q, d), float64
+    mean : array of shape (d,), float64
+    offset : array of shape (q,), float64
+    t, omega, loss, bound, multiplier : tuples of q floats
+        As in `Solution`; the loss is its objective.
+    scale : tuple of q floats
+        The loss of w = 0.
+    rounds : tuple of q ints
+    """
+
+    ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {
+        "columns": ("column",),
+        "w": ("decision", "column"),
+        "sigma": ("decision", "column"),
+        "mean": ("column",),
+        "offset": ("decision",),
+    }
+    for_every_k: ClassVar[bool] = False
+
+    columns: Array
+    w: Array
+    sigma: Array
+    mean: Array
+    offset: Array
+    t: tuple[float, ...]
+    omega: tuple[float, ...]
+    loss: tuple[float, ...]
+    bound: tuple[float, ...]
+    multiplier: tuple[float, ...]
+    scale: tuple[float, ...]
+    rounds: tuple[int, ...]
+
+    def linear_form(self, support: Array, log_prior: list[float]) -> LinearForm:
+        """The decision, which reads all ``columns``."""
+        return LinearForm(self.mean, self.backend.xp.permute_dims(self.w, (1, 0)), self.offset)
+
+    def selected(self, threshold: float) -> Selection:
+        """The features with a weight that, or whose ratio to the largest, is at least this."""
+        xp = self.backend.xp
+        size = xp.abs(self.w)
+        if self.columns.shape[0] == 0:
+            return Selection(self.columns, size[0, :])
+        relative = size / xp.max(size, axis=1, keepdims=True)  # 0 / 0 compares as false
+        chosen = xp.any((size >= threshold) | (relative >= threshold), axis=0)
+        return Selection(self.columns[chosen], xp.max(size, axis=0)[chosen])
+
+
+@dataclass(frozen=True)
+class MarginProblems:
+    """The problem of each class against the rest, or for two classes that of the second one.
+
+    Attributes
+    ----------
+    block : Block
+    samples : Samples
+    mean : array of shape (m,), float64
+        Of all samples.
+    squares : array of shape (K, m), float64
+        Sums of squares of each class about this mean; exactly zero for constant features.
+    """
+
+    block: Block
+    samples: Samples
+    mean: Array
+    squares: Array
+
+    @classmethod
+    def of(cls, block: Block, samples: Samples, ctx: Context) -> Self:
+        """From data. They are read once, twice where raw sums of sparse data cancel.
+
+        Raises
+        ------
+        ValueError
+            For values that are not finite, or too large to be squared.
+        """
+        xp, backend = ctx.backend.xp, ctx.backend
+        moments = class_moments(block, samples, ctx, per_feature=True)
+        k, m = moments.shape
+        w, n = backend.asarray(moments.class_weight)[:, None], sum(moments.count)
+        mean, squares = backend.zeros(m), backend.zeros((k, m))
+
+        def fill(part: slice) -> None:
+            centred = moments.centred_at(part)
+            within = xp.sum(centred, axis=0)
+            variance, middle, means = variance_over_all(
+                moments.total[:, part], within, moments.class_weight, backend
+            )
+            about = centred + w * (means - middle) ** 2
+            constant = is_constant(variance, xp.abs(middle), n)
+            mean[part] = middle
+            squares[:, part] = xp.where(constant, xp.zeros_like(about), about)
+
+        ctx.map_columns(fill, m, k)
+        return cls(block, samples, mean, squares)
+
+    @property
+    def count(self) -> int:
+        """How many problems there are."""
+        return 1 if self.samples.n_classes == 2 else self.samples.n_classes
+
+    def problem(self, number: int, r_plus: float, r_minus: float) -> Problem:
+        """One of the problems."""
+        weight = self.samples.class_weight
+        c = 1 if self.count == 1 else number
+        others = [d for d in range(len(weight)) if d != c]
+        rest = self.squares[others[0], :]
+        for d in others[1:]:
+            rest = rest + self.squares[d, :]
+        return Problem(
+            TwoClasses.of(self.block, self.samples, c),
+            self.mean,
+            self.squares[c, :] / (weight[c] * r_plus),
+            rest / (sum(weight[d] for d in others) * r_minus),
+            math.sqrt(2 / (1 / r_plus + 1 / r_minus)),
+        )
+
+    def solve(
+        self, parameters: Parameters, ctx: Context, starts: Sequence[Array] | None = None
+    ) -> tuple[Hyperplanes, list[Array]]:
+        """The solution, and the last working set of each problem: starts for parameters nearby.
+
+        Parameters
+        ----------
+        parameters : Parameters
+        ctx : Context
+        starts : sequence of arrays of int64, optional
+        """
+        solutions, scales, sigmas = [], [], []
+        with one_blas_thread(ctx.backend):
+            for number in range(self.count):
+                problem = self.problem(number, parameters.r_plus, parameters.r_minus)
+                start = None if starts is None else starts[number]
+                found = solve(problem, parameters.tol, parameters.max_rounds, ctx, start)
+                solutions.append(found)
+                scales.append(problem.scale)
+                sigmas.append(_sigma(problem, found))
+        return self._joined(solutions, sigmas, tuple(scales)), [s.working for s in solutions]
+
+    def _joined(
+        self, solutions: list[Solution], sigmas: list[Array], scales: tuple[float, ...]
+    ) -> Hyperplanes:
+        """The solutions of all problems, on the features that any of them has."""
+        backend, xp = self.block.backend, self.block.backend.xp
+        columns = xp.unique_values(xp.concat([s.columns for s in solutions]))
+        w = xp.stack([_placed(s.w, s.columns, columns) for s in solutions])
+        pairs = zip(sigmas, solutions, strict=True)
+        return Hyperplanes(
+            backend,
+            tuple(self.samples.class_weight),
+            columns,
+            w,
+            xp.stack([_placed(sigma, s.columns, columns) for sigma, s in pairs]),
+            xp.take(self.mean, columns),
+            backend.asarray([s.offset for s in solutions]),
+            *(tuple(s.t for s in solutions), tuple(s.omega for s in solutions)),
+            *(tuple(s.objective for s in solutions), tuple(s.bound for s in solutions)),
+            *(tuple(s.multiplier for s in solutions), scales),
+            tuple(s.rounds for s in solutions),
+        )
+
+
+def _sigma(problem: Problem, found: Solution) -> Array:
+    """The sigma of the paper: |w_j| / sqrt(a_j(t))."""
+    xp = problem.backend.xp
+    p, q = (xp.take(x, found.columns) for x in (problem.p, problem.q))
+    return xp.abs(found.w) / xp.sqrt(found.t * p + (1 - found.t) * q)
+
+
+def _placed(values: Array, columns: Array, among: Array) -> Array:
+    """The values of some columns among more of them (both ascending), with zeros for the others."""
+    xp = array_namespace(values)
+    if values.shape[0] == among.shape[0]:
+        return values
+    if values.shape[0] == 0:
+        return xp.zeros_like(xp.astype(among, xp.float64))
+    at = xp.searchsorted(columns, among)
+    at = xp.where(at < columns.shape[0], at, xp.zeros_like(at))
+    found = xp.take(values, at)
+    return xp.where(xp.take(columns, at) == among, found, xp.zeros_like(found))

@@ -1,0 +1,162 @@
+"""The linear system of one step of the interior point method."""
+
+from __future__ import annotations
+
+import math
+
+from ...arrays.functions import array_namespace, to_float, to_floats
+from ...arrays.linalg import factorised
+from ...arrays.typing import Array
+from .point import Phi, Point, Restricted
+
+_RIDGE = 1e-13  # equal columns leave directions without curvature
+_KEPT_OF_TANGENT = 0.5
+
+
+class Newton:
+    """The Newton equations at a point: one Gram matrix and one factorisation for all right sides.
+
+    Everything is eliminated but the change of the d weights and the offset, by the matrix
+    [Z y]' E [Z y] + diag(1 / (plus / rise + minus / fall), 0), E = 1 / (u / mu + xi / (c - mu)),
+    and that of A and B, by a system of two.
+    """
+
+    def __init__(self, problem: Restricted, x: Point) -> None:
+        c, y, xp = problem.weight, problem.sign, array_namespace(x.mu)
+        self._problem, self._x, self._room = problem, x, c - x.mu
+        self._phi = phi = Phi.at(x.a, x.b, problem.p, problem.q)
+        self._total = total = x.plus + x.minus
+        slope = problem.transposed_product(x.mu)
+        self._of_samples = problem.product(x.plus - x.minus) + x.offset * y - 1 + x.xi - x.u
+        self._of_rise = x.rise - phi.value + slope
+        self._of_fall = x.fall - phi.value - slope
+        largest = self._of_samples, self._of_rise / phi.value, self._of_fall / phi.value
+        numbers = [xp.max(xp.abs(residual)) for residual in largest]
+        numbers += [y @ x.mu, total @ phi.by_a, total @ phi.by_b, c @ x.xi, total @ phi.value]
+        *errors, self._balance, by_a, by_b, hinge, omega = to_floats(xp.stack(numbers))
+        self._of_a = problem.budget - by_a - x.of_a - x.of_over
+        self._of_b = problem.budget - by_b - x.of_b - x.of_over
+        ends = abs(self._of_a) / problem.budget, abs(self._of_b) / problem.budget
+        errors = [*errors, *ends, abs(self._balance) / problem.scale]
+        self.gap = x.complementarity(c)
+        self.error = max(errors) if math.isfinite(sum(errors) + self.gap) else math.inf
+        self.objective = hinge + problem.e * omega / (x.a + x.b)
+
+    def factorise(self) -> None:
+        """Form and factorise the matrices, for `direction`."""
+        problem, x, xp = self._problem, self._x, array_namespace(self._x.mu)
+        total = self._total
+        self._flex = flex = 1 / (x.u / x.mu + x.xi / self._room)
+        self._up, self._down = x.plus / x.rise, x.minus / x.fall
+        self._stiff, self._skew = self._up + self._down, self._up - self._down
+        d = total.shape[0]
+        matrix = problem.backend.zeros((d + 1, d + 1))
+        matrix[:d, :d] = problem.columns.gram(flex)
+        matrix[:d, d] = matrix[d, :d] = problem.columns.transposed_product(flex)
+        matrix[d, d] = xp.sum(flex)
+        added = xp.concat([1 / self._stiff, problem.backend.zeros(1)])
+        unit = 1 / xp.sqrt(xp.linalg.diagonal(matrix) + added)
+        matrix *= unit[:, None]
+        matrix *= unit
+        eye = xp.eye(d + 1, dtype=xp.float64, device=problem.backend.device)
+        matrix += eye * (added * unit * unit + _RIDGE)
+        solve = factorised(matrix, problem.backend)
+
+        def refined(b: Array) -> Array:
+            by = unit if b.ndim == 1 else unit[:, None]
+            b = b * by
+            z = solve(b)
+            return (z + solve(b - matrix @ z + _RIDGE * z)) * by
+
+        self._solve = refined
+        slopes = xp.stack([self._phi.by_a, self._phi.by_b], axis=1)
+        self._coupling = xp.concat(
+            [(self._skew / self._stiff)[:, None] * slopes, xp.zeros_like(slopes[:1, :])]
+        )
+        self._response = refined(self._coupling)
+        rest = (self._stiff - self._skew * self._skew / self._stiff)[:, None]
+        both = xp.matrix_transpose(slopes) @ (rest * slopes)
+        both = both + xp.matrix_transpose(self._coupling) @ self._response
+        aa, ab, ba, bb = to_floats(xp.reshape(both, (4,)))
+        bend = self._phi.curvature(total, problem.p, problem.q)
+        over = x.of_over / x.over
+        self._two = (
+            (aa + bend[0] + x.of_a / x.a + over, ab + bend[1] + over),
+            (ba + bend[1] + over, bb + bend[2] + x.of_b / x.b + over),
+        )
+
+    def direction(self, target: float, predictor: Point | None = None) -> Point:
+        """The step towards products of ``target``, with the second order of a predictor."""
+        problem, x, phi = self._problem, self._x, self._phi
+        y, xp = problem.sign, array_namespace(x.mu)
+        to = x.products(problem.weight).subtracted_from(target)
+        if predictor is not None:
+            to = predictor.second_order().subtracted_from(*to)
+        of_samples = to.mu / x.mu - to.xi / self._room - self._of_samples
+        up = self._up * (self._of_rise + to.rise / x.plus)
+        down = self._down * (self._of_fall + to.fall / x.minus)
+        first, ratio = up - down, self._skew / self._stiff
+        rest = up + down - ratio * first
+        bent = self._flex * of_samples
+        top = problem.transposed_product(bent) + first / self._stiff
+        balance = xp.reshape(y @ bent, (1,)) + self._balance
+        z = self._solve(xp.concat([top, balance]))
+        low = xp.stack([phi.by_a @ rest, phi.by_b @ rest]) + z @ self._coupling
+        low_a, low_b = to_floats(low)
+        over = to.over / x.over
+        da, db = _solve_two(
+            self._two,
+            low_a - self._of_a + to.a / x.a + over,
+            low_b - self._of_b + to.b / x.b + over,
+        )
+        z = z - da * self._response[:, 0] - db * self._response[:, 1]
+        w, offset = z[:-1], z[-1]
+        mu = self._flex * (of_samples - problem.product(w) - y * offset)
+        rises = da * phi.by_a + db * phi.by_b
+        slope = (w - first) / self._stiff + ratio * rises  # Z' mu
+        plus = up - self._up * (rises - slope)
+        minus = down - self._down * (rises + slope)
+        return Point(
+            mu=mu,
+            rise=(to.rise - x.rise * plus) / x.plus,
+            fall=(to.fall - x.fall * minus) / x.minus,
+            a=da,
+            b=db,
+            over=da + db,
+            plus=plus,
+            minus=minus,
+            offset=to_float(offset),
+            u=(to.mu - x.u * mu) / x.mu,
+            xi=(to.xi + x.xi * mu) / self._room,
+            of_a=(to.a - x.of_a * da) / x.a,
+            of_b=(to.b - x.of_b * db) / x.b,
+            of_over=(to.over - x.of_over * (da + db)) / x.over,
+        )
+
+    def longest(self, d: Point) -> tuple[float, float]:
+        """The longest steps, dual and primal, that leave all variables positive."""
+        xp = array_namespace(d.mu)
+        dual, primal = self._x.longest(d)
+        room = xp.where(d.mu > 0, self._room, xp.ones_like(d.mu))
+        room = room / xp.where(d.mu > 0, d.mu, xp.zeros_like(d.mu))
+        return min(dual, to_float(xp.min(room))), primal
+
+    def in_range(self, d: Point, length: float) -> float:
+        """The dual step, made so short that phi keeps half of what its tangent says."""
+        x, phi, problem = self._x, self._phi, self._problem
+        xp, tangent = array_namespace(d.mu), d.a * phi.by_a + d.b * phi.by_b
+        for _ in range(40):
+            here = Phi.at(x.a + length * d.a, x.b + length * d.b, problem.p, problem.q).value
+            if bool(xp.all(here >= _KEPT_OF_TANGENT * (phi.value + length * tangent))):
+                break
+            length *= 0.7
+        return length
+
+
+def _solve_two(matrix: tuple, one: float, two: float) -> tuple[float, float]:
+    (a, b), (c, d) = matrix
+    if abs(c) > abs(a):
+        a, b, c, d, one, two = c, d, a, b, two, one
+    factor = c / a
+    y = (two - factor * one) / (d - factor * b)
+    return (one - b * y) / a, y

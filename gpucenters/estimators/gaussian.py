@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.namespace import to_numpy
 from ..arrays.special import chi2_tail
@@ -182,9 +181,8 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
 
         return self._cached("densities", make)
 
-    def _score_rows(self, X: Any, method: str, *, relative: bool = False) -> tuple[Array, Backend]:
-        self._densities()  # outside of the work on X, which may be done in several tries
-        return super()._score_rows(X, method, relative=relative)
+    def _prepare(self) -> None:
+        self._densities()
 
     def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
         support, prior = self._selection().support, self._log_prior_of_met()

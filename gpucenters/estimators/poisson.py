@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.namespace import to_numpy
 from ..arrays.special import chi2_tail, f_tail
@@ -201,9 +200,8 @@ class SparsePoissonNB(ExposedClassifier, CountNaiveBayes, LikelihoodRatioTests):
 
         return self._cached("form", make)
 
-    def _score_rows(self, X: Any, method: str, *, relative: bool = False) -> tuple[Array, Backend]:
-        self._form()  # outside of the work on X, which may be done in several tries
-        return super()._score_rows(X, method, relative=relative)
+    def _prepare(self) -> None:
+        self._form()
 
     def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
         (form, kind), support = self._form(), self._selection().support

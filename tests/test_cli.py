@@ -1,53 +1,544 @@
-"""The command line: demo, version and help."""
+"""The command line: what each command does, prints and writes, and how it ends."""
 
 from __future__ import annotations
 
+import io
+import json
 import re
+import signal
 import subprocess
 import sys
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+import scipy.sparse
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.pipeline import make_pipeline
 
 import gpucenters
+from gpucenters import L2CenterClassifier, SparseBernoulliNB, SparseMultinomialNB, SparsityPath
+from gpucenters.cli import app, main
+from gpucenters.cli.models import MODELS, ModelOptions
+from gpucenters.files.model import MODELS as SAVED
+from gpucenters.readers import FORMATS, read
+
+# Of scikit-learn, for arrays without the names that the file of a model has.
+pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+EVIL = "\x1b[31mred\x1b]0;title\x07"
+N, M = 90, 8
 
 
-def _run(*arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-m", "gpucenters", *arguments],
+def _numbers() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    y = np.array(["calm", "loud"])[np.arange(N) % 2]
+    X = rng.poisson(2 + 3 * (y[:, None] == "loud") * (np.arange(M) < 3), (N, M)).astype(float)
+    names = np.array([EVIL, "[bold]b[/]", *(f"f{i}" for i in range(2, M))])
+    return X, y, names
+
+
+@pytest.fixture
+def numbers(tmp_path: Path) -> str:
+    """A file of numbers with labels and names, one of them evil."""
+    X, y, names = _numbers()
+    path = tmp_path / "numbers.npz"
+    np.savez(path, X=X, y=y, feature_names=names)
+    return str(path)
+
+
+TEXTS = [
+    ("good", "fine and moving film"),
+    ("good", "a fine film , moving story"),
+    ("bad", "dull story , badly told"),
+    ("bad", "dull and far too long"),
+    ("good", "moving , funny and fine"),
+    ("bad", "dull , loud , badly long"),
+] * 5
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> str:
+    """A file of texts with labels."""
+    path = tmp_path / "texts.tsv"
+    path.write_text("label\ttext\n" + "".join(f"{y}\t{text}\n" for y, text in TEXTS))
+    return str(path)
+
+
+class Run:
+    """What a command printed, and its exit status."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, *arguments: Any, code: int = 0) -> str:
+        self._capsys.readouterr()
+        found = main([str(argument) for argument in arguments])
+        self.out, self.err = self._capsys.readouterr()
+        assert found == code, self.err
+        assert "Traceback" not in self.err
+        return self.out
+
+    def json(self, *arguments: Any) -> Any:
+        return json.loads(self(*arguments, "--json"))
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    return Run(capsys)
+
+
+# --- the way of a model ------------------------------------------------------------------------
+
+
+def test_numbers_are_fitted_predicted_selected_and_inspected(
+    run: Run, numbers: str, tmp_path: Path
+) -> None:
+    X, y, names = _numbers()
+    model = tmp_path / "model"
+    facts = run.json("fit", numbers, "-o", model, "--k", "3", "--scale", "std", "-d", "cpu")
+    expected = L2CenterClassifier(k=3, scale="std").fit(X, y)
+    assert facts["best_features"] == names[expected.ranking_].tolist()
+    assert facts["samples"] == N and facts["classes"] == {"calm": 45, "loud": 45}
+    assert set(facts["seconds"]) == {"reading", "fitting", "saving"}
+    saved = gpucenters.load(model)
+    assert saved.feature_names_in_.tolist() == names.tolist() and saved.verbose is False
+
+    assert run("predict", model, numbers).splitlines() == expected.predict(X).tolist()
+    accuracy = expected.score(X, y)
+    assert run.err == f"accuracy {accuracy:.4f} of 90 samples\n"
+    found = run.json("predict", model, numbers, "--proba")
+    assert found["predictions"] == expected.predict(X).tolist()
+    assert found["predict_proba"]["classes"] == ["calm", "loud"]
+    np.testing.assert_array_equal(found["predict_proba"]["values"], expected.predict_proba(X))
+    assert found["accuracy"] == accuracy and found["samples"] == N
+
+    columns = tmp_path / "columns.npz"
+    run("select", model, numbers, "--output", columns)
+    again = read(columns)
+    np.testing.assert_array_equal(again.X, expected.transform(X))
+    np.testing.assert_array_equal(again.y, y)
+    np.testing.assert_array_equal(again.feature_names, names[expected.support_])
+    assert run.json("select", model, numbers, "-o", columns, "--k", "2")["features"] == 2
+
+    held = run.json("inspect", model, "--top", "2")
+    assert [each["column"] for each in held["top"]] == expected.ranking_[:2].tolist()
+    at = expected.support_.tolist().index(held["top"][0]["column"])
+    assert list(held["top"][0]["centers"].values()) == expected.centers_[:, at].tolist()
+    assert held["top"][0]["gain"] == expected.scores_[expected.ranking_[0]]
+    assert held["parameters"] == {"scale": "std"} and "no partial_fit" in held["holds"]
+    assert run("inspect", model).count("│ loud") == 3
+
+
+@pytest.mark.parametrize("output", ["p.tsv", "p.csv", "p.npy"])
+def test_predictions_are_written_in_the_format_of_the_name(
+    run: Run, numbers: str, tmp_path: Path, output: str
+) -> None:
+    X, y, _ = _numbers()
+    model, path = tmp_path / "model", tmp_path / output
+    run("fit", numbers, "-o", model, "-e", "bernoulli")
+    expected = SparseBernoulliNB().fit(X, y)
+    for flag, method in (("--decision", "decision_function"), ("--proba", "predict_proba")):
+        assert run("predict", model, numbers, "-o", path, flag) == ""
+        values = getattr(expected, method)(X).reshape(N, -1)
+        if output.endswith("npy"):
+            np.testing.assert_array_equal(np.load(path), values)
+            continue
+        head, *rows = [re.split("[\t,]", line) for line in path.read_text().splitlines()]
+        assert head == ["class", *(["loud"] if flag == "--decision" else ["calm", "loud"])]
+        assert [row[0] for row in rows] == expected.predict(X).tolist()
+        np.testing.assert_array_equal([[float(x) for x in row[1:]] for row in rows], values)
+
+
+def test_sparse_columns_are_written_for_scipy_and_for_the_readers(
+    run: Run, texts: str, tmp_path: Path
+) -> None:
+    model, path = tmp_path / "model", tmp_path / "columns.npz"
+    run("fit", texts, "-o", model, "-k", "3")
+    run("select", model, texts, "-o", path)
+    words = CountVectorizer().fit([text for _, text in TEXTS])
+    X = words.transform([text for _, text in TEXTS])
+    expected = L2CenterClassifier(k=3).fit(X, [label for label, _ in TEXTS])
+    names = words.get_feature_names_out()[expected.support_]
+    assert (scipy.sparse.load_npz(path) != expected.transform(X)).nnz == 0
+    again = read(path)
+    assert again.feature_names.tolist() == names.tolist() and again.y[0] == "good"
+    run("select", model, texts, "-o", tmp_path / "columns.csv", code=1)
+    assert "use .npz" in run.err
+
+
+def test_held_out_samples_are_scored(run: Run, numbers: str, tmp_path: Path) -> None:
+    X, y, _ = _numbers()
+    model = tmp_path / "model"
+    shown = run("fit", numbers, "-o", model, "-k", "50%", "--test", numbers)
+    expected = L2CenterClassifier(k=0.5).fit(X, y).score(X, y)
+    assert re.search(rf"accuracy\s+{expected:.6g}\s", shown) and "reading" in shown
+    facts = run.json("fit", numbers, "-o", model, "--test-size", "0.2", "--seed", "3")
+    assert (facts["samples"], facts["held_out"]) == (72, 18)
+    assert facts["classes"] == {"calm": 36, "loud": 36}
+    run("fit", numbers, "-o", model, "--test-size", "0.2", "--test", numbers, code=2)
+
+
+def test_labels_may_have_files_of_their_own(run: Run, tmp_path: Path) -> None:
+    X, y, _ = _numbers()
+    files = {"X": X, "y": y, "other_X": X[::-2], "other_y": y[::-2]}
+    paths = {name: tmp_path / f"{name}.npy" for name in files}
+    for name, values in files.items():
+        np.save(paths[name], values)
+    own = ["--labels", paths["y"], "--test", paths["other_X"], "--test-labels", paths["other_y"]]
+    facts = run.json("fit", paths["X"], "-o", tmp_path / "model", "-k", "3", *own)
+    expected = L2CenterClassifier(k=3).fit(X, y).score(X[::-2], y[::-2])
+    assert facts["accuracy"] == expected and facts["held_out"] == len(X[::-2])
+    assert run.json("path", paths["X"], "--ks", "3", *own)["mean"] == [expected]
+
+
+def test_a_full_file_serves_every_k(run: Run, numbers: str, tmp_path: Path) -> None:
+    X, y, _ = _numbers()
+    model = tmp_path / "model"
+    run("fit", numbers, "-o", model, "-k", "2", "--full")
+    assert "partial_fit" in run.json("inspect", model)["holds"]
+    assert run.json("select", model, numbers, "-k", "5", "-o", tmp_path / "x.npy")["features"] == 5
+    assert np.load(tmp_path / "x.npy").shape == (N, 5)
+    gpucenters.load(model).partial_fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("options", "model"),
+    [
+        (["-e", "l1", "--scale", "none"], gpucenters.L1CenterClassifier()),
+        (["--priors", "0.2,0.8"], L2CenterClassifier(priors=[0.2, 0.8])),
+        (
+            ["-e", "mahalanobis", "--shrinkage", "0.5", "--covariance", "total"],
+            gpucenters.MahalanobisCenterClassifier(shrinkage=0.5, covariance="total"),
+        ),
+        (
+            ["-e", "bernoulli", "--binarize", "2", "--no-fit-prior", "--alpha", "0.1"],
+            SparseBernoulliNB(binarize=2, fit_prior=False, alpha=0.1),
+        ),
+        (["-e", "multinomial", "-k", "3", "--tol", "1e-6"], SparseMultinomialNB(k=3, tol=1e-6)),
+    ],
+    ids=lambda x: x[1] if isinstance(x, list) else "",
+)
+def test_options_are_the_parameters_of_the_model(
+    run: Run, numbers: str, tmp_path: Path, options: list[str], model: Any
+) -> None:
+    X, y, _ = _numbers()
+    path = tmp_path / "model"
+    run("fit", numbers, "-o", path, *options)
+    found = gpucenters.load(path)
+    assert type(found) is type(model)
+    expected = model.get_params() | {"device": "auto"}
+    assert found.get_params() == expected
+    decision = gpucenters.load(path, "cpu").decision_function(X)
+    np.testing.assert_array_equal(decision, model.fit(X, y).decision_function(X))
+
+
+def test_the_registry_has_every_model_and_every_option_of_a_model() -> None:
+    assert {model.class_name for model in MODELS.values()} == set(SAVED)
+    known = {field.name for field in fields(ModelOptions)}
+    of_all = {"estimator", "k", "device", "memory_budget"}
+    for model in MODELS.values():
+        parameters = getattr(gpucenters, model.class_name)().get_params().keys()
+        assert set(model.options) == parameters - of_all - {"verbose"}
+        assert set(model.options) <= known
+    assert known - of_all == {option for model in MODELS.values() for option in model.options}
+
+
+# --- texts -------------------------------------------------------------------------------------
+
+
+def test_texts_are_fitted_and_predicted_from_a_file_and_from_stdin(
+    run: Run, texts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tmp_path / "model"
+    run("fit", texts, "-o", model, "-e", "multinomial", "-k", "5", "--ngrams", "1,2")
+    pipeline = make_pipeline(CountVectorizer(ngram_range=(1, 2)), SparseMultinomialNB(k=5))
+    labels, plain = zip(*TEXTS, strict=True)
+    pipeline.fit(plain, labels)
+    assert run("predict", model, texts).splitlines() == pipeline.predict(plain).tolist()
+    top = [each["feature"] for each in run.json("inspect", model)["top"]]
+    names = pipeline[0].get_feature_names_out()
+    assert top == names[pipeline[1].ranking_].tolist()
+    stdin = io.TextIOWrapper(io.BufferedReader(io.BytesIO(b"a dull thing\nfine , fine\n")))
+    monkeypatch.setattr(sys, "stdin", stdin)
+    assert run("predict", model, "-") == "bad\ngood\n"
+    assert run.err == ""
+
+
+def test_a_model_goes_through_stdout_and_stdin(
+    numbers: str, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert main(["fit", numbers, "--output", "-", "-k", "2"]) == 0
+    out, err = capsysbinary.readouterr()
+    assert out.startswith(b"\x89GPUC") and b"L2CenterClassifier" in err
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(out)))
+    assert main(["inspect", "-", "--json"]) == 0
+    assert json.loads(capsysbinary.readouterr().out)["selected"] == 2
+
+
+def test_a_file_in_batches_is_the_file_at_once(run: Run, texts: str, tmp_path: Path) -> None:
+    parts, whole = tmp_path / "parts", tmp_path / "whole"
+    options = ["-e", "bernoulli", "-k", "5", "--vectorizer", "hashing", "--test", texts]
+    found = run.json("fit", texts, "-o", parts, *options, "--batch-rows", "7")
+    expected = run.json("fit", texts, "-o", whole, *options)
+    for name in ("samples", "features", "classes", "best_features", "objective", "accuracy"):
+        assert found[name] == expected[name]
+    assert found["best_features"][0].startswith("column ")
+    assert run("predict", parts, texts, "--proba") == run("predict", whole, texts, "--proba")
+
+
+def test_a_norm_of_tf_idf_is_named_as_what_needs_every_word(
+    run: Run, texts: str, tmp_path: Path
+) -> None:
+    run("fit", texts, "-o", tmp_path / "m", "-k", "3", "--vectorizer", "tfidf")
+    assert "--norm none" in run.err
+    run("fit", texts, "-o", tmp_path / "m", "-k", "3", "--vectorizer", "tfidf", "--norm", "none")
+    assert run.err == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "test", "options", "pipeline"),
+    [
+        (
+            "mpqa.tsv.gz",
+            "mpqa.tsv.gz",
+            ["-e", "bernoulli", "-k", "500"],
+            make_pipeline(CountVectorizer(), SparseBernoulliNB(k=500)),
+        ),
+        (
+            "r8.train.tsv.gz",
+            "r8.test.tsv.gz",
+            ["-k", "10%", "--scale", "std", "--vectorizer", "tfidf", "--norm", "none"],
+            make_pipeline(TfidfVectorizer(norm=None), L2CenterClassifier(k=0.1, scale="std")),
+        ),
+    ],
+    ids=["mpqa", "r8"],
+)
+def test_predictions_of_real_texts_are_those_of_the_pipeline_in_python(
+    run: Run,
+    data_dir: Path,
+    tmp_path: Path,
+    name: str,
+    test: str,
+    options: list[str],
+    pipeline: Any,
+) -> None:
+    model = tmp_path / "model"
+    run("fit", data_dir / name, "-o", model, *options)
+    train, held_out = read(data_dir / name), read(data_dir / test)
+    pipeline.fit(train.X, train.y)
+    found = run("predict", model, data_dir / test).splitlines()
+    assert found == pipeline.predict(held_out.X).tolist()
+    accuracy = pipeline.score(held_out.X, held_out.y)
+    assert run.err == f"accuracy {accuracy:.4f} of {len(held_out):,} samples\n"
+    assert accuracy > 0.8
+
+
+# --- path --------------------------------------------------------------------------------------
+
+
+def test_a_path_is_printed_drawn_and_written(run: Run, numbers: str, tmp_path: Path) -> None:
+    X, y, _ = _numbers()
+    picture, output = tmp_path / "path.png", tmp_path / "path.json"
+    shown = run(
+        "path", numbers, "--ks", "1,25%,all", "--cv", "3", "--scoring", "accuracy,f1_macro",
+        "--plot", picture, "--output", output,
+    )  # fmt: skip
+    expected = gpucenters.sparsity_path(
+        L2CenterClassifier(), X, y, ks=[1, 0.25, "all"], cv=3, scoring=["accuracy", "f1_macro"]
+    )
+    assert shown == f"{expected}\n"
+    assert run.err.startswith("reading ")
+    assert SparsityPath.from_json(output.read_text()).to_json() == expected.to_json()
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert run("path", numbers, "--ks", "2", "-o", "-").startswith('{"format"')
+
+
+def test_a_path_of_texts_on_test_data_and_of_random_splits(run: Run, texts: str) -> None:
+    found = run.json("path", texts, "--test", texts, "--ks", "1,5", "-e", "bernoulli")
+    labels, plain = zip(*TEXTS, strict=True)
+    X = CountVectorizer().fit_transform(plain)
+    for k, mean in zip(found["ks"], found["mean"], strict=True):
+        assert SparseBernoulliNB(k=k).fit(X, labels).score(X, labels) == mean
+    assert found["best_k"] in (1, 5) and "vectorising" in found["seconds"]
+    assert len(run.json("path", texts, "--n-splits", "3", "--ks", "1")["mean"]) == 1
+
+
+# --- what goes wrong ---------------------------------------------------------------------------
+
+_USAGE = [
+    (["fit", "DATA"], "Missing option '--output'"),
+    (["fit", "DATA", "-o", "m", "-e", "l9"], "l9"),
+    (["fit", "DATA", "-o", "m", "-e", "l1", "--alpha", "1", "--priors", "uniform"],
+     "the estimator l1 does not take --priors, --alpha. It takes --scale."),
+    (["fit", "DATA", "-o", "m", "--scale", "big"], "scale='big' is not valid"),
+    (["fit", "DATA", "-o", "m", "-k", "many"], "'many' is no number of features"),
+    (["fit", "DATA", "-o", "m", "-k", "120%"], "k=1.2"),
+    (["fit", "DATA", "-o", "nowhere/m"], "the folder 'nowhere' of the output does not exist"),
+    (["fit", "TEXTS", "-o", "m", "--ngrams", "two"], "--ngrams takes two numbers"),
+    (["fit", "TEXTS", "-o", "m", "--batch-rows", "5"], "--batch-rows needs --vectorizer hashing"),
+    (["fit", "TEXTS", "-o", "m", "--batch-rows", "5", "--vectorizer", "hashing", "-e", "l1"],
+     "L1CenterClassifier needs all samples at once"),
+    (["fit", "-", "-o", "m", "--batch-rows", "5", "--vectorizer", "hashing"], "stdin cannot be"),
+    (["fit", "TEXTS", "-o", "m", "--batch-rows", "5", "--test-size", "0.5"], "not --test-size"),
+    (["fit", "TEXTS", "-o", "m", "--vectorizer", "hashing", "--min-df", "2"], "no min_df"),
+    (["fit", "TEXTS", "-o", "m", "--token-pattern", "("], "is no regular expression"),
+    (["predict", "MODEL", "DATA", "--proba", "--decision"], "exclude each other"),
+    (["predict", "-", "-"], "cannot both be stdin"),
+    (["path", "DATA", "--plot", "path.xyz"], "is no name of a picture"),
+    (["nothing"], "No such command 'nothing'"),
+]  # fmt: skip
+_FAILURES = [
+    (["fit", "missing.tsv", "-o", "m"], "missing.tsv: No such file or directory"),
+    (["fit", "UNLABELLED", "-o", "m"], "holds no labels: name their column with --label"),
+    (["fit", "DATA", "-o", "m", "--device", "cuda:99"], "cuda:99"),
+    (["fit", "DATA", "-o", "FOLDER"], "is not a regular file"),
+    (["predict", "DATA", "DATA"], "is not a model file of gpucenters"),
+    (["predict", "missing", "DATA"], "missing: No such file or directory"),
+    (["predict", "MODEL", "TEXTS"], "holds texts, and the model takes numbers"),
+    (["predict", "MODEL", "OTHER"], "from column 3 on they are not the same"),
+    (["predict", "MODEL", "NARROW"], "7 features"),
+    (["select", "MODEL", "DATA", "-o", "columns.xyz"], "use .npz, .npy, .csv or .tsv"),
+    (["select", "MODEL", "DATA", "-o", "c.npy", "-k", "5"], "full=True"),
+    (["path", "DATA", "--scoring", "nothing"], "nothing"),
+    (["demo", "--device", "abacus"], "unknown device 'abacus'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("code", "arguments", "message"),
+    [(2, *case) for case in _USAGE] + [(1, *case) for case in _FAILURES],
+    ids=lambda x: " ".join(x) if isinstance(x, list) else "",
+)
+def test_what_is_wrong_is_said_on_stderr(
+    run: Run,
+    numbers: str,
+    texts: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    code: int,
+    arguments: list[str],
+    message: str,
+) -> None:
+    X, y, names = _numbers()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "300")
+    run("fit", numbers, "-o", "model", "-k", "2")
+    np.savez("other.npz", X=X, y=y, feature_names=[*names[:2], "new", *names[3:]])
+    np.savez("narrow.npz", X=X[:, 1:], y=y)
+    np.savez("unlabelled.npz", X=X)
+    Path("folder").mkdir()
+    there = {"DATA": numbers, "TEXTS": texts, "MODEL": "model", "FOLDER": "folder"}
+    there |= {n: f"{n.lower()}.npz" for n in ("OTHER", "NARROW", "UNLABELLED")}
+    before = sorted(Path.cwd().iterdir())
+    run(*(there.get(argument, argument) for argument in arguments), code=code)
+    assert message in run.err and run.out == ""
+    if code == 1:
+        assert run.err.startswith("error: ") and run.err.count("\n") == 1
+    assert sorted(Path.cwd().iterdir()) == before
+
+
+def test_strings_from_data_send_nothing_to_the_terminal(run: Run, tmp_path: Path) -> None:
+    X, y, names = _numbers()
+    data, model = tmp_path / "evil.npz", tmp_path / "model"
+    labels = np.where(y == "loud", EVIL, "two\nlines")
+    np.savez(data, X=X, y=labels, feature_names=names)
+    printed = [
+        run("fit", data, "-o", model, "--test-size", "0.3"),
+        run("inspect", model),
+        run("predict", model, data, "--proba"),
+        run("path", data, "--ks", "1"),
+    ]
+    assert not re.search(r"[^\n\t -~─-╿▀-█]", "".join(printed))
+    assert r"\x1b[31mred\x1b]0;title\x07" in printed[1] and "[bold]b[/]" in printed[1]
+    assert printed[2].splitlines()[0] == "class\t\\x1b[31mred\\x1b]0;title\\x07\ttwo\\nlines"
+    run("predict", model, tmp_path / EVIL, code=1)
+    assert "\x1b" not in run.err and "\\x1b[31mred" in run.err
+    assert run.json("inspect", model)["classes"] == sorted({*labels.tolist()})
+
+
+@pytest.mark.filterwarnings("default")
+def test_warnings_are_lines_on_stderr(run: Run, numbers: str, tmp_path: Path) -> None:
+    run("fit", numbers, "-o", tmp_path / "model", "-k", "99")
+    assert "warning: k=99 is greater than n_features=8." in run.err
+
+
+def test_an_interrupt_leaves_no_half_written_file(
+    run: Run, numbers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tmp_path / "model"
+    run("fit", numbers, "-o", model)
+    before, content = sorted(tmp_path.iterdir()), model.read_bytes()
+
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("gpucenters.files.container._checksum", interrupted)
+        run("fit", numbers, "-o", model, "-k", "1", code=130)
+    with monkeypatch.context() as patch:
+        patch.setattr(L2CenterClassifier, "predict", interrupted)
+        run("predict", model, numbers, "-o", tmp_path / "out.tsv", code=130)
+    with monkeypatch.context() as patch:
+        patch.setattr(np.lib.format, "write_array", interrupted)
+        run("select", model, numbers, "-o", tmp_path / "out.npy", code=130)
+        assert run.err.endswith("interrupted\n")
+    assert sorted(tmp_path.iterdir()) == before and model.read_bytes() == content
+
+
+def test_sigterm_is_an_interrupt() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        app.stop_on_sigterm()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.parametrize("missing", ["typer", "rich"])
+def test_without_the_extra_the_command_says_what_to_install(
+    run: Run, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    for name in [n for n in sys.modules if n.startswith(("gpucenters.cli.", "rich."))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, missing, None)
+    run("devices", code=2)
+    assert "pip install 'gpucenters[cli]'" in run.err and run.out == ""
+
+
+def test_an_error_has_its_traceback_where_it_is_asked_for(run: Run) -> None:
+    with pytest.raises(FileNotFoundError):
+        main(["--traceback", "inspect", "missing"])
+
+
+# --- the small ones ----------------------------------------------------------------------------
+
+
+def test_devices_are_listed(run: Run) -> None:
+    assert "usable" in run("devices") and "NumPy on the host" in run.out
+    assert run.json("devices")[0] == {
+        "name": "cpu", "usable": True, "description": "NumPy on the host"
+    }  # fmt: skip
+
+
+def test_help_names_the_formats_of_the_readers(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert ", ".join(FORMATS) in run("fit", "--help")
+
+
+def test_the_demo_prints_both_data_sets_and_where_to_go_on() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "gpucenters", "demo", "--device", "cpu"],
         capture_output=True,
         text=True,
         check=False,
     )
-
-
-def test_demo_prints_both_data_sets() -> None:
-    done = _run("demo", "--device", "cpu")
-    assert done.returncode == 0, done.stderr
-    for text in ("Breast cancer", "worst concave points", "200,000 documents x 100,000 words"):
+    assert done.returncode == 0 and done.stderr == ""
+    for text in ("usable", "Breast cancer", "worst concave points", "200,000 documents x 100,000"):
         assert text in done.stdout
     # The accuracy of all informative words, which the model reaches with 500 of them.
-    assert "right in 0.838" in done.stdout.replace("\n", " ")
-    assert re.search(r"500\s+│ 0\.\d+\s+│ 0\.838\s+│ 500 ", done.stdout)
-    assert "Traceback" not in done.stderr
-
-
-def test_demo_on_an_unknown_device_says_so() -> None:
-    done = _run("demo", "--device", "abacus")
-    assert done.returncode == 1
-    assert "unknown device 'abacus'" in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("arguments", "printed"),
-    [
-        (("--version",), f"gpucenters {gpucenters.__version__}\n"),
-        (("--help",), "fit and select on real and on large synthetic data"),
-        ((), "fit and select on real and on large synthetic data"),
-        (("demo", "--help"), "cpu, cuda, cuda:N or auto"),
-    ],
-    ids=["version", "help", "no command", "help of the demo"],
-)
-def test_version_and_help_are_printed(arguments: tuple[str, ...], printed: str) -> None:
-    done = _run(*arguments)
-    assert done.returncode == 0
-    assert printed in done.stdout
+    assert "right in 0.838" in done.stdout
+    assert re.search(r"500 │ +0\.\d+ │ +0\.838 │ +0\.\d+ │ +500 ", done.stdout)
+    assert "gpucenters check --device cuda" in done.stdout and "permutation_gains" in done.stdout

@@ -19,14 +19,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit status: 0, 1 where the work failed, 2 for wrong usage, 130 after an interrupt.
     """
     try:
-        from .app import run
+        from .app import run, stop_on_sigterm
     except ModuleNotFoundError as error:
-        if error.name not in ("typer", "rich"):
+        missing = str(error.name).partition(".")[0]
+        if missing not in ("typer", "rich"):
             raise
         print(
-            f"gpucenters: the command line needs {error.name}, which is not installed: "
+            f"gpucenters: the command line needs {missing}, which is not installed: "
             "pip install 'gpucenters[cli]'",
             file=sys.stderr,
         )
         return 2
-    return run(sys.argv[1:] if arguments is None else arguments)
+    if arguments is not None:
+        return run(arguments)
+    stop_on_sigterm()
+    return run(sys.argv[1:])

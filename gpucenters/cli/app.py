@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import sys
 import warnings
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -25,7 +23,7 @@ from .path import path
 from .predict import predict
 from .select import select
 
-FAILED, INTERRUPTED = 1, 130
+FAILED = 1
 _FAILURES = (ValueError, TypeError, OSError, MemoryError, RuntimeError, ImportError)
 
 app = typer.Typer(
@@ -74,9 +72,6 @@ def run(arguments: Sequence[str]) -> int:
             app(list(arguments) or ["--help"], prog_name="gpucenters", obj=settings)
         except SystemExit as stop:
             return stop.code if isinstance(stop.code, int) else 0
-        except BrokenPipeError:  # the reader of stdout has gone, and wants no more
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return FAILED
         except _FAILURES as error:
             if settings.traceback:
                 raise

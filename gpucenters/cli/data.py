@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -104,6 +105,12 @@ class TextOptions:
                 f"--ngrams takes two numbers, as 1,2, and --min-df one: got {self.ngrams!r} and "
                 f"{self.min_df!r}."
             ) from None
+        try:
+            re.compile(self.token_pattern or "")
+        except re.error as error:
+            raise typer.BadParameter(
+                f"--token-pattern is no regular expression: {error}"
+            ) from error
         try:
             return make_vectorizer(
                 self.vectorizer.value,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -32,6 +33,9 @@ def fit(
     test: Annotated[
         str | None, typer.Option(metavar="FILE", help="Held-out data, for the accuracy.")
     ] = None,
+    test_labels: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Labels of --test in a file of their own.")
+    ] = None,
     test_size: Annotated[
         float | None,
         typer.Option(min=0, max=1, help="Hold out this share of DATA, for the accuracy."),
@@ -58,25 +62,27 @@ def fit(
     check_place(output)
     if test is not None and test_size is not None:
         raise typer.BadParameter("--test and --test-size exclude each other.")
+    if batch_rows is not None and test_size is not None:
+        raise typer.BadParameter("--batch-rows reads every row: use --test, not --test-size.")
+    fitting = _Fit(estimator, text.make(), Stages())
     if batch_rows is None:
-        fitting = _Fit(estimator, text, Stages())
-        trained, held_out = fitting.of_file(data, reading, test, test_size, seed)
+        trained, held_out = fitting.of_file(data, reading, test_size, seed)
     else:
-        if test_size is not None:
-            raise typer.BadParameter("--batch-rows reads every row: use --test, not --test-size.")
-        fitting = _Fit(estimator, text, Stages())
-        trained = fitting.of_batches(data, reading, batch_rows)
-        held_out = None if test is None else reading.read(test, trained.n_features)
+        trained, held_out = fitting.of_batches(data, reading, batch_rows), None
+    if test is not None:
+        with fitting.stages("reading"):
+            held_out = replace(reading, labels=test_labels).read(test, trained.n_features)
     facts = fitting.facts(trained)
     if held_out is not None:
-        facts |= _score(trained, labelled(held_out, test or data), test or data)
+        with fitting.stages("scoring"):
+            facts |= _score(trained, labelled(held_out, test or data), test or data)
     with fitting.stages("saving"):
         _save(trained, output, full=full)
     if json and output != "-":
         show_json(facts | {"seconds": fitting.stages.seconds, "output": output})
     else:
         show_facts(facts | {"time": fitting.stages} | _saved(output), on_stderr=output == "-")
-    if getattr(trained.vectorizer, "norm", None) and text.vectorizer is Vectorizer.TFIDF:
+    if text.vectorizer is Vectorizer.TFIDF and getattr(trained.vectorizer, "norm", None):
         say(
             "note: the norm of a text needs all of its words, so the file keeps every word and its "
             "idf. With --norm none it keeps the selected words alone."
@@ -86,14 +92,14 @@ def fit(
 class _Fit:
     """One fit, stage by stage."""
 
-    def __init__(self, estimator: Any, text: TextOptions, stages: Stages) -> None:
+    def __init__(self, estimator: Any, vectorizer: Any, stages: Stages) -> None:
         self.estimator = estimator
-        self.text = text
+        self.vectorizer = vectorizer
         self.stages = stages
         self.samples = 0
 
     def of_file(
-        self, path: str, reading: DataOptions, test: str | None, test_size: float | None, seed: int
+        self, path: str, reading: DataOptions, test_size: float | None, seed: int
     ) -> tuple[Trained, Data | None]:
         """The model of a file, and what is held out."""
         from .trained import Trained
@@ -101,22 +107,17 @@ class _Fit:
         with self.stages("reading"):
             found = labelled(reading.read(path), path)
             held_out = None
-            if test is not None:
-                width = None if found.is_text else found.X.shape[1]
-                held_out = reading.read(test, width)
-            elif test_size is not None:
+            if test_size is not None:
                 found, held_out = _split(found, test_size, seed)
-        self.samples = len(found)
-        X, vectorizer = found.X, None
+        self.samples, X = len(found), found.X
         if found.is_text:
-            vectorizer = self.text.make()
             with self.stages("vectorising"):
-                X = vectorizer.fit_transform(X)
+                X = self.vectorizer.fit_transform(X)
         with self.stages("fitting", spinner=False), progress_of(self.estimator):
             self.estimator.fit(X, found.y)
         if found.feature_names is not None:
             self.estimator.feature_names_in_ = found.feature_names.astype(object)
-        return Trained(self.estimator, vectorizer), held_out
+        return Trained(self.estimator, self.vectorizer if found.is_text else None), held_out
 
     def of_batches(self, path: str, reading: DataOptions, rows: int) -> Trained:
         """The model of a file of texts that is read in batches, twice."""
@@ -130,7 +131,7 @@ class _Fit:
                 f"{type(self.estimator).__name__} needs all samples at once, and cannot be fitted "
                 "in batches: leave --batch-rows out."
             )
-        if self.text.vectorizer is not Vectorizer.HASHING:
+        if hasattr(self.vectorizer, "get_feature_names_out"):
             raise typer.BadParameter(
                 "--batch-rows needs --vectorizer hashing: a vocabulary is that of all texts."
             )
@@ -146,7 +147,7 @@ class _Fit:
             with self.stages("reading and fitting", spinner=False):
                 options = reading.resolved(path)
                 pipeline = fit_text(
-                    path, self.estimator, self.text.make(), rows=rows, progress=progress, **options
+                    path, self.estimator, self.vectorizer, rows=rows, progress=progress, **options
                 )
         return Trained(pipeline["classifier"], pipeline["vectorizer"])
 
@@ -163,16 +164,14 @@ class _Fit:
             "features": model.n_features_in_,
             "classes": weight,
             "selected": len(model.support_),
-            "best features": best,
+            "best_features": best,
             "objective": model.objective_,
-            "worked on": str(model._fitted.backend),
+            "worked_on": str(model._fitted.backend),
         }
 
 
 def _split(data: Data, test_size: float, seed: int) -> tuple[Data, Data]:
     """(the samples to fit, those to hold out), in the shares of the classes."""
-    from dataclasses import replace
-
     import numpy as np
     from sklearn.model_selection import train_test_split
 
@@ -193,7 +192,7 @@ def _score(trained: Trained, data: Data, source: str) -> dict[str, Any]:
 
     assert data.y is not None
     predicted = trained.classifier.predict(trained.features(data, source))
-    return {"held out": len(data), "accuracy": float(agreement(predicted, data.y).mean())}
+    return {"held_out": len(data), "accuracy": float(agreement(predicted, data.y).mean())}
 
 
 def _saved(output: str) -> dict[str, Any]:

@@ -7,6 +7,12 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from typing import Any, get_type_hints
 
+import typer
+
+from .output import say
+
+INTERRUPTED = 130  # as shells count SIGINT
+
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     """The command as Typer is to see it, with the options of its groups one by one.
@@ -39,7 +45,11 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
             name: kind(**{field.name: given.pop(field.name) for field in fields(kind)})
             for name, kind in groups.items()
         }
-        command(**given, **made)
+        try:
+            command(**given, **made)
+        except KeyboardInterrupt:
+            say("interrupted")
+            raise typer.Exit(INTERRUPTED) from None
 
     run.__name__ = command.__name__
     paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")

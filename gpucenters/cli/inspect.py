@@ -49,7 +49,7 @@ def _facts(trained: Trained) -> dict[str, Any]:
     vectorizer = trained.vectorizer
     if vectorizer is not None:
         facts["vectorizer"] = type(vectorizer).__name__
-        facts["its parameters"] = _changed(vectorizer, ("vocabulary",)) or "as by default"
+        facts["vectorizer_parameters"] = _changed(vectorizer, ("vocabulary",)) or "as by default"
     return facts
 
 

@@ -32,9 +32,10 @@ def safe(value: Any) -> str:
     >>> print(safe("na\u00efve\x1b[2J\n"))
     naïve\x1b[2J\n
     """
-    return "".join(
-        c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(value)
-    )
+    text = str(value)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def console() -> Console:
@@ -83,7 +84,7 @@ def show_facts(facts: dict[str, Any], *, on_stderr: bool = False) -> None:
     """
     table = Table.grid(padding=(0, 2))
     for name, value in facts.items():
-        table.add_row(Text(safe(name), "bold"), Text(shown(value)))
+        table.add_row(Text(safe(name.replace("_", " ")), "bold"), Text(shown(value)))
     (messages() if on_stderr else console()).print(table)
 
 

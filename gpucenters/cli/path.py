@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import replace
+from typing import Annotated, Any
 
 import typer
 
@@ -10,9 +11,6 @@ from .data import AsJson, DataOptions, DataPath, TextOptions, check_place, label
 from .models import ModelOptions, make_model, parse_k
 from .output import console, say, show_json
 from .stages import Stages
-
-if TYPE_CHECKING:
-    from ..readers import Data
 
 
 def path(
@@ -32,6 +30,9 @@ def path(
     seed: Annotated[int, typer.Option(help="Of random splits.")] = 0,
     test: Annotated[
         str | None, typer.Option(metavar="FILE", help="Test data in place of folds.")
+    ] = None,
+    test_labels: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Labels of --test in a file of their own.")
     ] = None,
     scoring: Annotated[
         str, typer.Option(metavar="NAME,...", help="Scores, by their names in scikit-learn.")
@@ -56,16 +57,19 @@ def path(
     check_place(output)
     check_place(plot)
     axes = None if plot is None else _axes(plot)
+    vectorizer = text.make()
     import gpucenters
 
     sizes = None if ks is None else [parse_k(part) for part in ks.split(",")]
     stages = Stages()
     with stages("reading"):
         found = labelled(reading.read(data), data)
-        others = None if test is None else labelled(reading.read(test, _width(found)), test)
+        others = None
+        if test is not None:
+            width = None if found.is_text else found.X.shape[1]
+            others = labelled(replace(reading, labels=test_labels).read(test, width), test)
     X, X_test = found.X, None if others is None else others.X
     if found.is_text:
-        vectorizer = text.make()
         with stages("vectorising"):
             X = vectorizer.fit_transform(X)
             X_test = None if X_test is None else vectorizer.transform(X_test)
@@ -94,10 +98,6 @@ def path(
     elif output != "-":
         console().out(str(made), highlight=False)
         say(stages)
-
-
-def _width(data: Data) -> int | None:
-    return None if data.is_text else data.X.shape[1]
 
 
 def _write(made: Any, output: str) -> None:

@@ -143,8 +143,9 @@ class _Predictions:
             predicted if numbers is None else numbers
             for predicted, numbers in self.of(batches, source)
         ]
+        found = np.concatenate(parts) if parts else self.trained.classifier.classes_[:0]
         with opened(output) as file:
-            np.save(file, np.concatenate(parts), allow_pickle=False)
+            np.save(file, found, allow_pickle=False)
 
     def collect(self, batches: Iterator[Data], source: str) -> dict[str, Any]:
         """All predictions, for JSON."""

@@ -108,7 +108,7 @@ def save(model: Classifier | Pipeline, path: Any, *, full: bool = False) -> None
     known = {n: vars(model)[n] for n in _ATTRIBUTES if n in vars(model)}
     with fitted.backend.current():
         if vectorizer is not None:
-            kept = getattr(fitted.centers, "kept", None)
+            kept: Any = getattr(fitted.centers, "kept", None)
             cut = kept is not None and isinstance(model, FeatureSelector)
             if cut and not kept.reads_all_features and reads_words_alone(vectorizer):
                 columns = model.support_

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -20,6 +19,7 @@ from .outcome import Outcome
 from .shapes import CONTAINERS, Shape, on_device
 
 _CLOSE = 1e-8  # relative to the largest number
+_CLOSE_PROBABILITY = 1e-6  # of log-likelihoods that may be large numbers
 _SMALL_BUDGET = "64MB"
 
 
@@ -43,29 +43,27 @@ def check_model(name: str, shape: Shape, device: str) -> Outcome:
     outcome = Outcome(note=", ".join(CONTAINERS))
     for container, make in CONTAINERS.items():
         data = make(X)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            expected = clone(model).set_params(device="cpu").fit(data, y)
-            for how, found, there in _fitted(model, data, y, device):
-                case = _Case(expected, found, data, there)
-                outcome.differences += [f"{container}, {how}: {d}" for d in case.differences(y)]
+        expected = clone(model).set_params(device="cpu").fit(data, y)
+        for how, found, there in _fitted(model, data, y, device):
+            case = _Case(expected, found, data, there)
+            outcome.differences += [f"{container}, {how}: {d}" for d in case.differences(y)]
     return outcome
 
 
 def _fitted(model: Any, X: Any, y: np.ndarray, device: str) -> Iterator[tuple[str, Any, Any]]:
     """(how it was fitted, the model, X where it takes it) of each way to work on the device."""
     if device == "cpu":
-        with one_thread():
+        with _one_thread():
             again = clone(model).set_params(device="cpu", memory_budget=_SMALL_BUDGET)
             yield "one thread", again.fit(X, y), X
-        return
-    yield "from the host", clone(model).set_params(device=device).fit(X, y), X
-    there = on_device(X, device)
-    yield "on the device", clone(model).fit(there, y), there
+    else:
+        yield "from the host", clone(model).set_params(device=device).fit(X, y), X
+        there = on_device(X, device)
+        yield "on the device", clone(model).fit(there, y), there
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
+def _one_thread() -> Iterator[None]:
     """Work on one thread."""
     before = os.environ.get("OMP_NUM_THREADS")
     os.environ["OMP_NUM_THREADS"] = "1"
@@ -130,21 +128,18 @@ class _Case:
 
     def of_predictions(self) -> list[str]:
         """Other classes where the decision is not a tie, and other numbers."""
-        values = [
-            to_numpy(m.decision_function(X))
-            for m, X in ((self.expected, self.X), (self.found, self.there))
-        ]
-        differences = _compare("decision values", *values)
-        ordered = np.sort(values[0], axis=1) if values[0].ndim == 2 else None
-        margin = np.abs(values[0]) if ordered is None else ordered[:, -1] - ordered[:, -2]
+        values = self.expected.decision_function(self.X)
+        differences = _compare("decision values", values, self.found.decision_function(self.there))
+        ordered = np.sort(values, axis=1) if values.ndim == 2 else None
+        margin = np.abs(values) if ordered is None else ordered[:, -1] - ordered[:, -2]
         classes = self.expected.predict(self.X), to_numpy(self.found.predict(self.there))
-        is_clear = margin > _CLOSE * np.abs(values[0]).max()
+        is_clear = margin > _CLOSE * np.abs(values).max()
         wrong = int(((classes[0] != classes[1]) & is_clear).sum())
         if wrong:
             differences.append(f"{wrong:,} of {len(margin):,} predictions are others")
         if hasattr(self.expected, "predict_proba"):
             proba = self.expected.predict_proba(self.X), self.found.predict_proba(self.there)
-            differences += _compare("probabilities", *proba)
+            differences += _compare("probabilities", *proba, close=_CLOSE_PROBABILITY)
         return differences
 
     def through_a_file(self) -> list[str]:
@@ -173,7 +168,7 @@ def _dense(X: Any) -> np.ndarray:
     return to_numpy(X.toarray() if hasattr(X, "toarray") else X)
 
 
-def _compare(what: str, expected: Any, found: Any) -> list[str]:
+def _compare(what: str, expected: Any, found: Any, close: float = _CLOSE) -> list[str]:
     """A sentence where numbers differ by more than rounding."""
     expected, found = (np.asarray(to_numpy(x), dtype=float) for x in (expected, found))
     if expected.shape != found.shape:
@@ -184,4 +179,4 @@ def _compare(what: str, expected: Any, found: Any) -> list[str]:
     with np.errstate(invalid="ignore"):
         apart = np.where(is_same, 0.0, np.abs(expected - found)) / size
     worst = float(np.max(apart, initial=0.0))
-    return [] if worst <= _CLOSE else [f"{what} are {worst:.1e} apart, relative to the largest"]
+    return [] if worst <= close else [f"{what} are {worst:.1e} apart, relative to the largest"]

@@ -32,13 +32,14 @@ def check(
     """
     from ...arrays.devices import resolve_backend
     from ...arrays.namespace import is_cupy
+    from .plan import plan
     from .running import run_all
 
     backend = resolve_backend(device, None)
     if device == "auto":
         device = "cuda" if is_cupy(backend.xp) else "cpu"
     report = _Report(device, json)
-    for each, outcome in run_all(device, 60 * minutes):
+    for each, outcome in run_all(plan, device, 60 * minutes):
         report.add(each, outcome)
     report.end()
     if report.failed:

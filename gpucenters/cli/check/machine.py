@@ -68,7 +68,7 @@ def _card(number: int) -> dict[str, Any]:
         free, total = runtime.memGetInfo()
     return {
         "card": cuda.device_name(number),
-        "compute capability": f"{found['major']}.{found['minor']}",
+        "compute_capability": f"{found['major']}.{found['minor']}",
         "memory": f"{total / 1e9:.1f} GB, {free / 1e9:.1f} free",
         "cuda": _number(runtime.runtimeGetVersion()),
         "driver": _number(runtime.driverGetVersion()),

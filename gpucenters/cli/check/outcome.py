@@ -59,4 +59,4 @@ class Check:
 
     name: str
     work: Callable[[str], Outcome]
-    limit: float = 60.0
+    limit: float = 90.0

@@ -6,12 +6,11 @@ import multiprocessing
 import time
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from typing import Any
 
 from .outcome import Check, Outcome
-from .plan import plan
 
 
 def run_here(check: Check, device: str) -> Outcome:
@@ -24,7 +23,9 @@ def run_here(check: Check, device: str) -> Outcome:
     """
     start = time.perf_counter()
     try:
-        outcome = check.work(device)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            outcome = check.work(device)
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         outcome = Outcome([f"{type(error).__name__}: {error} ({last.name}, line {last.lineno})"])
@@ -32,7 +33,9 @@ def run_here(check: Check, device: str) -> Outcome:
     return outcome
 
 
-def run_all(device: str, seconds: float) -> Iterator[tuple[Check, Outcome]]:
+def run_all(
+    make: Callable[[], list[Check]], device: str, seconds: float
+) -> Iterator[tuple[Check, Outcome]]:
     """Run the checks one after the other, each within its limit and all within so many seconds.
 
     One process works on all of them; a check that hangs or crashes takes it along, and the next
@@ -40,12 +43,14 @@ def run_all(device: str, seconds: float) -> Iterator[tuple[Check, Outcome]]:
 
     Parameters
     ----------
+    make : callable
+        It gives the checks, in each process anew.
     device : str
     seconds : float
     """
-    end, worker = time.monotonic() + seconds, _Worker(device)
+    end, worker = time.monotonic() + seconds, _Worker(device, make)
     try:
-        for number, check in enumerate(plan()):
+        for number, check in enumerate(make()):
             left = end - time.monotonic()
             if left <= 0:
                 yield check, Outcome(was_run=False, note="the time was over")
@@ -58,8 +63,8 @@ def run_all(device: str, seconds: float) -> Iterator[tuple[Check, Outcome]]:
 class _Worker:
     """A process that runs checks by their numbers."""
 
-    def __init__(self, device: str) -> None:
-        self.device = device
+    def __init__(self, device: str, make: Callable[[], list[Check]]) -> None:
+        self.task = device, make
         self._process: Any = None
 
     def run(self, number: int, limit: float, *, is_last: bool) -> Outcome:
@@ -67,14 +72,15 @@ class _Worker:
         if self._process is None:
             self._start()
         start = time.monotonic()
-        self._end.send(number)
         try:
+            self._end.send(number)
             if self._end.poll(limit):
                 outcome: Outcome = self._end.recv()
                 return outcome
-        except EOFError:
+        except (EOFError, OSError):
             self._process.join()
-            code, self._process = self._process.exitcode, None
+            code = self._process.exitcode
+            self.stop()
             return Outcome(
                 [f"the process ended with code {code}"], seconds=time.monotonic() - start
             )
@@ -86,7 +92,7 @@ class _Worker:
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")  # CUDA does not survive a fork
         self._end, other = context.Pipe()
-        self._process = context.Process(target=_serve, args=(other, self.device), daemon=True)
+        self._process = context.Process(target=_serve, args=(other, *self.task), daemon=True)
         self._process.start()
         other.close()
 
@@ -99,9 +105,8 @@ class _Worker:
             self._process = None
 
 
-def _serve(end: Connection, device: str) -> None:
-    warnings.simplefilter("ignore")
-    checks = plan()
+def _serve(end: Connection, device: str, make: Callable[[], list[Check]]) -> None:
+    checks = make()
     while True:
         try:
             number = end.recv()

@@ -1,0 +1,35 @@
+"""Checks that end in every way, for a process of their own."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from gpucenters.cli.check.outcome import Check, Outcome
+
+
+def _crashes(device: str) -> Outcome:
+    os._exit(7)
+
+
+def _hangs(device: str) -> Outcome:
+    time.sleep(600)
+    return Outcome()
+
+
+def _raises(device: str) -> Outcome:
+    raise ValueError(f"nothing on {device}")
+
+
+def some() -> list[Check]:
+    return [
+        Check("works", lambda device: Outcome(note=device)),
+        Check("crashes", _crashes),
+        Check("raises", _raises),
+        Check("hangs", _hangs, limit=0.3),
+        Check("works again", lambda device: Outcome(note=device)),
+    ]
+
+
+def too_many() -> list[Check]:
+    return [Check("hangs", _hangs), Check("works", lambda device: Outcome())]

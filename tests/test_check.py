@@ -1,0 +1,219 @@
+"""``gpucenters check``: it passes where all is right, and finds what is wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import checks_to_run
+import numpy as np
+import pytest
+from conftest import cupy
+from stand_in import STAND_IN
+
+import gpucenters
+from gpucenters.cli import main
+from gpucenters.cli.check import agreement, running, speeds, trouble
+from gpucenters.cli.check.machine import check_machine
+from gpucenters.cli.check.outcome import Check, Outcome
+from gpucenters.cli.check.plan import plan
+from gpucenters.cli.check.running import run_all, run_here
+from gpucenters.cli.check.shapes import FIRST, MORE, Shape
+from gpucenters.cli.models import MODELS
+
+DEVICES = ["cpu", "cuda"]
+
+
+def _small() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    return rng.poisson(1 + (y[:, None] == np.arange(8) % 3), (60, 8)).astype(np.float32), y
+
+
+SMALL = Shape("small", _small)
+
+
+def test_every_model_meets_every_shape_after_the_machine() -> None:
+    names = [check.name for check in plan()]
+    assert names[0] == "the machine"
+    assert {f"{model} on {shape.name}" for model in MODELS for shape in FIRST + MORE} < set(names)
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("shape", FIRST + MORE, ids=lambda shape: shape.name)
+def test_shapes_are_of_values_that_every_model_takes(shape: Shape) -> None:
+    X, y = shape.make()
+    assert X.min() >= 0 and np.all(np.isfinite(X)) and X.shape[0] == len(y)
+    assert len(np.unique(y)) >= 2
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_that_is_right_has_no_difference(name: str, device: str) -> None:
+    outcome = run_here(Check(name, lambda where: agreement.check_model(name, SMALL, where)), device)
+    assert outcome.status == "ok", outcome.differences
+    assert outcome.note == "dense, CSR, CSC" and outcome.seconds > 0
+
+
+def _of_other_data(change: Any) -> Any:
+    """What fits the models on a device, with data that are not quite the same there."""
+
+    def fitted(model: Any, X: Any, y: np.ndarray, device: str) -> Iterator[tuple[str, Any, Any]]:
+        other, labels = change(X.copy() if hasattr(X, "copy") else X, y.copy())
+        yield "altered", gpucenters.L2CenterClassifier().fit(other, labels), X
+
+    return fitted
+
+
+def _reversed(X: Any, y: np.ndarray) -> Any:
+    return X[:, ::-1], y
+
+
+def _nudged(X: Any, y: np.ndarray) -> Any:
+    X = X.astype(np.float64)
+    X[0, 0] += 1e-4
+    return X, y
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [(_reversed, "selected features are others"), (_nudged, "objective are")],
+)
+def test_a_model_that_is_wrong_is_found(
+    change: Any, found: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agreement, "_fitted", _of_other_data(change))
+    monkeypatch.setattr(agreement, "CONTAINERS", {"dense": np.asarray})
+    differences = agreement.check_model("l2", SMALL, "cpu").differences
+    assert any(found in difference for difference in differences), differences
+
+
+@pytest.mark.parametrize(
+    ("method", "found"),
+    [
+        ("predict", "predictions are others"),
+        ("decision_function", "decision values are"),
+        ("predict_proba", "probabilities are"),
+        ("transform", "transform gives other columns"),
+    ],
+)
+def test_a_method_that_is_wrong_is_found(
+    method: str, found: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = gpucenters.L2CenterClassifier
+    right = getattr(kind, method)
+
+    def wrong(self: Any, X: Any) -> Any:
+        values = right(self, X)
+        return values if self.memory_budget is None else np.roll(values, 1, axis=0)
+
+    monkeypatch.setattr(kind, method, wrong)  # of the model that has a small budget
+    monkeypatch.setattr(agreement, "CONTAINERS", {"dense": np.asarray})
+    differences = agreement.check_model("l2", SMALL, "cpu").differences
+    assert any(found in difference for difference in differences), differences
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_bad_input_has_the_error_of_the_cpu(device: str) -> None:
+    outcome = run_here(Check("bad input", trouble.check_bad_input), device)
+    assert outcome.status == "ok", outcome.differences
+
+
+def test_input_that_is_taken_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        trouble, "_BAD", {"nothing": lambda device, place: None if device == "cuda" else 1 / 0}
+    )
+    found = trouble.check_bad_input("cuda").differences
+    assert found[0] == "nothing, from the host: no error for ZeroDivisionError: division by zero"
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_memory_that_runs_out_changes_no_fit(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = trouble._data
+    monkeypatch.setattr(trouble, "_data", lambda n=300, m=200: data(min(n, 600), min(m, 300)))
+    monkeypatch.setattr(trouble, "_POOL", 2**20)
+    outcome = run_here(Check("out of memory", trouble.check_out_of_memory), device)
+    assert outcome.status == "ok", outcome.differences
+    assert device == "cpu" or cupy.get_default_memory_pool().get_limit() == 0
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_speeds_are_of_fits_and_bare_operations(
+    device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(speeds, "DENSE", (50, 20))
+    monkeypatch.setattr(speeds, "SPARSE", (60, 40, 5))
+    for work, bare in (
+        (speeds.check_dense_speed, "copy of X"),
+        (speeds.check_sparse_speed, "product of X with two class indicators"),
+    ):
+        outcome = run_here(Check("speed", work), device)
+        assert outcome.status == "ok", outcome.differences
+        rows = outcome.figures["rows"]
+        assert {bare, "l2 fit"} < set(rows)
+        assert ("l2 fit from the host" in rows) == (device == "cuda")
+        assert all(np.isfinite(row["ms"]) and row["ms"] > 0 for row in rows.values())
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_machine_is_described_with_versions(device: str) -> None:
+    figures = check_machine(device).figures
+    assert figures["numpy"] == np.__version__
+    assert ("card" in figures) == (device == "cuda")
+    if device == "cuda" and STAND_IN:
+        assert figures["card"] == "Fake CUDA device" and figures["cuda"] == "13.0"
+
+
+def test_a_check_may_crash_raise_or_hang_and_the_next_ones_run() -> None:
+    found = {check.name: outcome for check, outcome in run_all(checks_to_run.some, "cpu", 60)}
+    assert found["works"].status == found["works again"].status == "ok"
+    assert found["works again"].note == "cpu"
+    assert found["crashes"].differences == ["the process ended with code 7"]
+    assert found["raises"].differences[0].startswith("ValueError: nothing on cpu (_raises, line")
+    assert found["hangs"].differences == ["no result after 0 s"]
+
+
+def test_no_check_runs_after_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [outcome.status for _, outcome in run_all(checks_to_run.too_many, "cpu", 0.2)]
+    assert found == ["not run", "not run"]
+
+
+@pytest.mark.parametrize("differs", [False, True])
+def test_findings_are_printed_and_written_as_they_come(
+    differs: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "found.json"
+    rows = {"copy": {"ms": 1.0, "gb_s": 2.0}}
+    outcomes = [
+        ("the machine", Outcome(figures={"card": "a\x1bcard"})),
+        ("l2 on words", Outcome(["CSR: \x1b[2Jother"] if differs else [], note="dense")),
+        ("speed", Outcome(figures={"data": "10 x 10", "bytes": 100, "rows": rows})),
+        ("late", Outcome(was_run=False)),
+    ]
+    written = []
+
+    def run_all(make: Any, device: str, seconds: float) -> Iterator[tuple[Check, Outcome]]:
+        assert make is plan and device == "cpu" and seconds == 30
+        for name, outcome in outcomes:
+            written.append(path.exists() and len(json.loads(path.read_text())["checks"]))
+            yield Check(name, lambda device: Outcome()), outcome
+
+    monkeypatch.setattr(running, "run_all", run_all)
+    code = main(["check", "--device", "cpu", "--minutes", "0.5", "--json", str(path)])
+    printed = capsys.readouterr()
+    assert code == int(differs)
+    assert written == [False, 1, 2, 3]
+    assert json.loads(path.read_text())["checks"]["late"]["status"] == "not run"
+    assert "\x1b" not in printed.out and r"a\x1bcard" in printed.out and "copy" in printed.out
+    assert ("3 checks on cpu: " + ("1 with diff" if differs else "no difference")) in printed.out
+    assert "1 checks were not run for lack of time" in printed.err
+
+
+def test_a_device_that_cannot_be_used_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--device", "cuda:99"]) == 1
+    assert "cuda:99" in capsys.readouterr().err

@@ -1,0 +1,57 @@
+"""The package loads lazily, and nobody sees it."""
+
+from __future__ import annotations
+
+import ast
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gpucenters
+
+
+def test_each_public_name_has_a_module_and_an_import_for_type_checkers() -> None:
+    tree = ast.parse(Path(gpucenters.__file__).read_text())
+    seen = {
+        alias.name: node.module
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.level == 1
+        for alias in node.names
+    }
+    assert seen == gpucenters._MODULES
+    assert sorted([*seen, "__version__"]) == gpucenters.__all__
+
+
+def test_names_are_there_for_star_imports_dir_and_pickles() -> None:
+    namespace: dict[str, object] = {}
+    exec("from gpucenters import *", namespace)
+    for name in gpucenters.__all__:
+        assert namespace[name] is getattr(gpucenters, name)
+    assert {*gpucenters.__all__, "solvers", "estimators"} <= set(dir(gpucenters))
+    kind = gpucenters.L2CenterClassifier
+    assert pickle.loads(pickle.dumps(kind)) is kind
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="'gpucenters' has no attribute 'L3CenterClassifier'"):
+        _ = gpucenters.L3CenterClassifier  # type: ignore[attr-defined]
+
+
+def test_subpackages_need_no_import_of_their_own_and_help_loads_no_library() -> None:
+    code = """
+import sys
+import gpucenters
+from gpucenters.cli import main
+codes = [main([]), main(["--help"]), main(["--version"]), main(["fit", "--help"])]
+heavy = {"numpy", "scipy", "sklearn", "joblib", "matplotlib", "pandas", "cupy"}
+found = heavy & {name.partition(".")[0] for name in sys.modules}
+gpucenters.solvers.l2_centers
+print(codes, found, file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr == "[0, 0, 0, 0] set()\n"
+    assert f"gpucenters {gpucenters.__version__}\n" in done.stdout
+    assert "Classify with few features" not in done.stderr

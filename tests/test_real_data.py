@@ -22,8 +22,11 @@ from gpucenters import (
     L1CenterClassifier,
     L2CenterClassifier,
     MahalanobisCenterClassifier,
+    ShrunkenCentroidClassifier,
     SparseBernoulliNB,
+    SparseGaussianNB,
     SparseMultinomialNB,
+    SparsePoissonNB,
 )
 
 
@@ -139,6 +142,9 @@ FOUND = {
         L2CenterClassifier: (0.804, 0.800, 0.780),
         SparseBernoulliNB: (0.857, 0.864, 0.847),
         SparseMultinomialNB: (0.958, 0.964, 0.964),
+        SparsePoissonNB: (0.956, 0.963, 0.963),
+        SparseGaussianNB: (0.844, 0.803, 0.783),
+        ShrunkenCentroidClassifier: (0.865, 0.850, 0.827),
     },
     "digits": {
         L2CenterClassifier: (0.889, 0.883, 0.691),
@@ -146,6 +152,9 @@ FOUND = {
         MahalanobisCenterClassifier: (0.946, 0.950, 0.896),
         SparseBernoulliNB: (0.846, 0.854, 0.683),
         SparseMultinomialNB: (0.883, 0.898, 0.685),
+        SparsePoissonNB: (0.881, 0.893, 0.702),
+        SparseGaussianNB: (0.883, 0.885, 0.696),
+        ShrunkenCentroidClassifier: (0.746, 0.902, 0.687),
     },
 }
 MODELS = {
@@ -154,6 +163,9 @@ MODELS = {
     MahalanobisCenterClassifier: {"shrinkage": 0.1},
     SparseBernoulliNB: {},
     SparseMultinomialNB: {},
+    SparsePoissonNB: {"scale": "dispersion"},
+    SparseGaussianNB: {"pooling": 1.0},
+    ShrunkenCentroidClassifier: {},
 }
 
 

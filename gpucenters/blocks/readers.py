@@ -90,6 +90,16 @@ class Magnitude(Reader):
         return xp.abs(x)
 
 
+@dataclass(frozen=True)
+class Squared(Reader):
+    """Squares, float64."""
+
+    def __call__(self, x: Array) -> Array:
+        xp = array_namespace(x)
+        x = xp.astype(x, xp.float64)
+        return x * x
+
+
 def _nan_unless(good: Array, x: Array, xp: Namespace) -> Array:
     """``x`` where it is good, else NaN."""
     if not xp.isdtype(x.dtype, "real floating"):

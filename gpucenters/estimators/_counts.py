@@ -46,7 +46,7 @@ class LikelihoodRatioTests(StatisticsClassifier):
     """P-values of likelihood-ratio tests, of models that say what the statistic is."""
 
     def _likelihood_ratio(self, statistics: Any, ctx: Context) -> Array:
-        """The gain without smoothing: half the logarithm's statistic of each feature, (m,)."""
+        """The gain of each feature without smoothing, half of the test's statistic: (m,)."""
         raise NotImplementedError
 
     def _tail(self, gain: Array, statistics: Any) -> np.ndarray:

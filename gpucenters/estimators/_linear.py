@@ -121,7 +121,7 @@ class PriorDecision(CenterClassifier):
         return self._log_prior()
 
 
-class LinearDecision(LinearClassifier, PriorDecision):
+class LinearDecision(PriorDecision, LinearClassifier):
     """Linear decisions of centers, with priors."""
 
     def _form_columns(self) -> Array:

@@ -12,11 +12,18 @@ from ..arrays.special import chi2_tail
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.samples import Samples
-from ..solvers.gaussian import GaussianCenters, check_gaussian, solve_gaussian
+from ..solvers.densities import Params
+from ..solvers.gaussian import (
+    GaussianCenters,
+    check_gaussian,
+    gaussian_scores,
+    solve_gaussian,
+)
 from ..solvers.likelihood_ratio import gaussian_ratio
 from ..solvers.null_gains import gaussian_null_gain
 from ..solvers.permutation import NullGain
 from ..solvers.priors import log_priors
+from ..solvers.selection import Selection
 from ..statistics.base import Recipe
 from ..statistics.moments import ClassMoments, class_moments
 from ._base import read_only
@@ -165,11 +172,21 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
     def _null_gain(self, block: Block, samples: Samples, ctx: Context) -> NullGain:
         return gaussian_null_gain(samples, self.pooling, self.epsilon_, self.ddof)
 
+    def _densities(self) -> Params:
+        """What the decision reads of the support."""
+
+        def make(centers: Any, chosen: Selection, ctx: Context) -> Params:
+            held, columns = centers.located(chosen.support)
+            return held.density_params(columns)
+
+        return self._cached("densities", make)
+
+    def _prepare(self) -> None:
+        self._densities()
+
     def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
-        support = self._selection().support
-        centers, columns = self._centers().located(support)
-        assert isinstance(centers, GaussianCenters)
-        return centers.decision(block, support, columns, self._log_prior_of_met(), ctx)
+        support, prior = self._selection().support, self._log_prior_of_met()
+        return gaussian_scores(block, support, self._densities(), prior, ctx)
 
     def _likelihood_ratio(self, statistics: ClassMoments, ctx: Context) -> Array:
         pooling = self._fitted.params["pooling"]

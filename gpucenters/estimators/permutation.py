@@ -177,7 +177,11 @@ def permutation_gains(
 
     For `SparseMultinomialNB` the gain is h_i(p) at fixed p, the shares of the classes in all counts
     (under the same labels), as ``scores_`` has it for ``k="all"``: the p of other k depends on the
-    selected features. The scale "std" does not depend on the labels, and is that of the data.
+    selected features. The scale "std" does not depend on the labels, and is that of the data; so is
+    what `SparseGaussianNB` adds to variances. `SparsePoissonNB` is taken with ``scale=None``, or
+    with ``exposure=None``: row totals and a dispersion together are not.
+    `ShrunkenCentroidClassifier` needs its ``offset`` as a number, since a median changes with the
+    labels.
 
     References
     ----------

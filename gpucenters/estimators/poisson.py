@@ -17,11 +17,13 @@ from ..solvers.likelihood_ratio import poisson_ratio
 from ..solvers.null_gains import poisson_null_gain
 from ..solvers.permutation import NullGain
 from ..solvers.poisson import (
+    ExposedForm,
     PoissonCenters,
     check_poisson_scale,
     dispersion_divisor,
     solve_poisson,
 )
+from ..solvers.selection import Selection
 from ..solvers.smoothing import check_alpha
 from ..statistics.base import Recipe
 from ..statistics.exposed_sums import ExposedSums, exposed_sums
@@ -189,12 +191,21 @@ class SparsePoissonNB(ExposedClassifier, CountNaiveBayes, LikelihoodRatioTests):
         kind = self._kind()
         return poisson_null_gain(block, samples, check_alpha(self.alpha), kind, self.scale, ctx)
 
+    def _form(self) -> tuple[ExposedForm, str]:
+        """The decision for the support, and what the exposure of a row is."""
+
+        def make(centers: Any, chosen: Selection, ctx: Context) -> tuple[ExposedForm, str]:
+            held, columns = centers.located(chosen.support)
+            return held.exposed_form(columns, self._log_prior_of_met()), held.kind
+
+        return self._cached("form", make)
+
+    def _prepare(self) -> None:
+        self._form()
+
     def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
-        support = self._selection().support
-        centers, columns = self._centers().located(support)
-        assert isinstance(centers, PoissonCenters)
-        form = centers.exposed_form(columns, self._log_prior_of_met())
-        exposure = self._row_exposure(block, centers.kind, ctx)
+        (form, kind), support = self._form(), self._selection().support
+        exposure = self._row_exposure(block, kind, ctx)
         zeros = block.backend.zeros(support.shape[0])
         found = block.product(support, zeros, form.coef, ctx)
         rate = block.backend.xp.sum(form.rate, axis=1)

@@ -13,6 +13,7 @@ from ..arrays.functions import array_namespace, backend_of, to_float
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.errors import raise_overflow
+from ..blocks.readers import Squared
 from ..blocks.samples import Samples
 from ..statistics.moments import ClassMoments, class_moments
 from .centers import SparseCenters
@@ -79,35 +80,47 @@ class GaussianCenters(SparseCenters):
         safe, zero = xp.where(some, variance, xp.ones_like(variance)), xp.zeros_like(variance)
         return tied + zero, deviation, xp.where(some, 1 / safe, zero), xp.log(safe) / 2
 
-    def decision(
-        self, block: Block, support: Array, columns: Array, log_prior: list[float], ctx: Context
-    ) -> Array:
-        """The scores: (n, K), or (n, 1) for two classes, class 1 less class 0.
-
-        ``score_c = log pi_c - 1/2 sum_i [log u_ci + (x_i - tied_i - dev_ci)^2 / u_ci]``.
-
-        Parameters
-        ----------
-        block : Block
-        support : array of int64 of shape (d,)
-            The features of the block.
-        columns : array of int64 of shape (d,)
-            The same features as these centers number them.
-        log_prior : list of K floats
-        ctx : Context
-        """
-        params = self.density_params(columns)
-        found = block.distance_scores(support, negative_log_density, params, None, ctx)
-        return found + self.backend.asarray(_offset(log_prior))
-
     def path_terms(
         self, ranking: Array, log_prior: list[float], block: Block, ctx: Context
     ) -> PathTerms:
         params = self.density_params(ranking)
-        terms = DensityTerms(params, 4 * UNIT_ROUNDOFF * (ranking.shape[0] + 16))
+        terms = DensityTerms(params, 8 * UNIT_ROUNDOFF * (ranking.shape[0] + 16))
         offset, bound = self.backend.asarray(_offset(log_prior)), 4 * of_priors(log_prior)
         equal = [] if len(log_prior) == 2 else list(params[1:3])
         return PathTerms(terms, ranking, None, offset, bound, equal)
+
+
+def gaussian_scores(
+    block: Block, support: Array, params: Params, log_prior: list[float], ctx: Context
+) -> Array:
+    """The scores: (n, K), or (n, 1) for two classes, class 1 less class 0.
+
+    ``score_c = log pi_c - 1/2 sum_i [log u_ci + (x_i - tied_i - dev_ci)^2 / u_ci]``.
+
+    Parameters
+    ----------
+    block : Block
+    support : array of int64 of shape (d,)
+        The features of the block.
+    params : Params
+        Of these features.
+    log_prior : list of K floats
+    ctx : Context
+    """
+    offset = block.backend.asarray(_offset(log_prior))
+    if not block.has_implicit_zeros:
+        return block.distance_scores(support, negative_log_density, params, None, ctx) + offset
+    # The score of a row of zeros, and for each stored value x (2 mean - x) / (2 u).
+    xp, (tied, deviation, inverse, half_log) = block.backend.xp, params
+    mean = tied + deviation
+    slope, curve, base = mean * inverse, -inverse / 2, -half_log - mean * mean * inverse / 2
+    if len(log_prior) == 2:
+        slope, curve, base = (a[1:, :] - a[:1, :] for a in (slope, curve, base))
+    zeros = xp.zeros_like(base[0, :])
+    found = block.product(support, zeros, xp.permute_dims(slope, (1, 0)), ctx)
+    squares = block.read_as(Squared("gaussian_scores"))
+    found = found + squares.product(support, zeros, xp.permute_dims(curve, (1, 0)), ctx)
+    return found + xp.sum(base, axis=1) + offset
 
 
 def _offset(log_prior: list[float]) -> list[float]:

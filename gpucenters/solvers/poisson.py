@@ -87,8 +87,8 @@ class PoissonCenters(SparseCenters):
         return tied, z, xp.where(rare, logs, log1p(xp.where(rare, xp.zeros_like(z), z)))
 
     def centers_at(self, columns: Array | None = None) -> tuple[Array, Array]:
-        tied, z, _ = self._ratios(columns)
-        return tied * (1 + z), tied
+        tied, _, logs = self._ratios(columns)
+        return tied * self.backend.xp.exp(logs), tied
 
     def exposed_form(self, columns: Array, log_prior: list[float]) -> ExposedForm:
         """The decision with some features free, relative to the tied rates for K > 2.

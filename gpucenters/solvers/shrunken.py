@@ -117,19 +117,14 @@ class ShrunkenCenters(Centers):
         outside = xp.where(index_mask(support, m), xp.zeros_like(self.size), self.size)
         return to_float(xp.max(outside))
 
-    def _deviations(self, columns: Array | slice) -> tuple[Array, Array]:
-        """Class means less the mean of all samples, and this mean, of some columns."""
-        by_slice = isinstance(columns, slice)
-        total = (
-            self.total[:, columns]
-            if by_slice
-            else self.backend.xp.take(self.total, columns, axis=1)
-        )
+    def _deviations(self, total: Array) -> tuple[Array, Array]:
+        """Class means less the mean of all samples, and this mean, from class sums."""
         return _deviations(total, self.class_weight, self.n_samples, self.backend)
 
     def _shrunken(self, support: Array) -> tuple[Array, Array]:
         """(a, mean of all samples) of the support: a_c = sign(d_c) (|d_c| - Delta)+ m_c sigma."""
-        xp, (deviation, grand) = self.backend.xp, self._deviations(support)
+        xp = self.backend.xp
+        deviation, grand = self._deviations(xp.take(self.total, support, axis=1))
         unit = _unit(self.class_weight, self.backend) * xp.take(self.scale, support)
         kept = clip_negative(xp.abs(deviation) - self.threshold_of(support) * unit)
         return xp.where(deviation < 0, -kept, kept), grand
@@ -158,7 +153,8 @@ class ShrunkenCenters(Centers):
         """
         xp, weight = self.backend.xp, self.backend.asarray(list(self.class_weight))[:, None]
         delta, unit = self.threshold_of(support), _unit(self.class_weight, self.backend)
-        d = xp.abs(self._deviations(support)[0]) / xp.take(self.scale, support)
+        deviation, _ = self._deviations(xp.take(self.total, support, axis=1))
+        d = xp.abs(deviation) / xp.take(self.scale, support)
         a = clip_negative(d - delta * unit)
         inside = xp.sum(weight * ((d - a) ** 2 / 2 + delta * unit * a))
         return self._outside(support, ctx) + to_float(inside)
@@ -170,7 +166,7 @@ class ShrunkenCenters(Centers):
         chosen = index_mask(support, m)
 
         def part_of_sum(part: slice) -> Array:
-            d = self._deviations(part)[0] / self.scale[part]
+            d = self._deviations(self.total[:, part])[0] / self.scale[part]
             terms = xp.where(chosen[part], xp.zeros_like(d), weight * d * d / 2)
             return xp.sum(terms, axis=1)
 

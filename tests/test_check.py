@@ -127,6 +127,10 @@ def test_input_that_is_taken_is_a_difference(monkeypatch: pytest.MonkeyPatch) ->
     )
     found = trouble.check_bad_input("cuda").differences
     assert found[0] == "nothing, from the host: no error for ZeroDivisionError: division by zero"
+    monkeypatch.setattr(trouble, "_BAD", {"nothing": lambda device, place: None})
+    assert trouble.check_bad_input("cpu").differences == [
+        "nothing, from the host: no error for no error"
+    ]
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -115,6 +115,26 @@ def test_a_method_that_is_wrong_is_found(
     assert any(found in difference for difference in differences), differences
 
 
+def test_a_file_or_a_batch_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = _small()
+    kind, other = (
+        gpucenters.L2CenterClassifier,
+        gpucenters.L2CenterClassifier().fit(X + y[:, None], y),
+    )
+    monkeypatch.setattr(agreement, "CONTAINERS", {"dense": np.asarray})
+    monkeypatch.setattr(gpucenters, "load", lambda file, device: other)
+    right = kind.partial_fit
+
+    def wrong(self: Any, X: Any, y: Any, classes: Any) -> Any:
+        return right(self, X + 1e-3 * X[:, :1], y, classes)
+
+    monkeypatch.setattr(kind, "partial_fit", wrong)
+    found = agreement.check_model("l2", SMALL, "cpu").differences
+    assert [difference.split(": ")[1] for difference in found] == [
+        "saved and loaded on the CPU", "fitted in two batches",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("device", DEVICES)
 def test_bad_input_has_the_error_of_the_cpu(device: str) -> None:
     outcome = run_here(Check("bad input", trouble.check_bad_input), device)
@@ -127,6 +147,10 @@ def test_input_that_is_taken_is_a_difference(monkeypatch: pytest.MonkeyPatch) ->
     )
     found = trouble.check_bad_input("cuda").differences
     assert found[0] == "nothing, from the host: no error for ZeroDivisionError: division by zero"
+    monkeypatch.setattr(trouble, "_BAD", {"nothing": lambda device, place: None})
+    assert trouble.check_bad_input("cpu").differences == [
+        "nothing, from the host: no error for no error"
+    ]
 
 
 @pytest.mark.parametrize("device", DEVICES)

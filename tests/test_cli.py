@@ -22,6 +22,7 @@ import gpucenters
 from gpucenters import L2CenterClassifier, SparseBernoulliNB, SparseMultinomialNB, SparsityPath
 from gpucenters.cli import app, main
 from gpucenters.cli.models import MODELS, ModelOptions
+from gpucenters.cli.stages import progress_of
 from gpucenters.files.model import MODELS as SAVED
 from gpucenters.readers import FORMATS, read
 
@@ -243,6 +244,18 @@ def test_the_registry_has_every_model_and_every_option_of_a_model() -> None:
         assert set(model.options) == parameters - of_all - {"verbose"}
         assert set(model.options) <= known
     assert known - of_all == {option for model in MODELS.values() for option in model.options}
+
+
+def test_progress_is_the_models_own_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    X, y, _ = _numbers()
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    model = L2CenterClassifier()
+    with progress_of(model):
+        assert model.verbose is True
+        model.fit(X, y)
+    assert model.verbose is False and capsys.readouterr().out == ""
 
 
 # --- texts -------------------------------------------------------------------------------------

@@ -108,14 +108,14 @@ class _Predictions:
 
     def of(self, batches: Iterator[Data], source: str) -> Iterator[tuple[Any, Any]]:
         """(classes, numbers or None) of each batch."""
+        from .trained import agreement
+
         model = self.trained.classifier
         for batch in batches:
             X = self.trained.features(batch, source)
             predicted = model.predict(X)
             self.samples += len(predicted)
             if batch.y is not None:
-                from .trained import agreement
-
                 self.right += int(agreement(predicted, batch.y).sum())
                 self.labelled += len(predicted)
             numbers = None if self.method is None else getattr(model, self.method)(X)

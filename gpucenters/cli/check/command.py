@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..data import check_place
 from ..output import as_json, console, safe, say, show_facts, show_table
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def check(
 
     The most important checks come first. The exit status is 1 if anything differs.
     """
+    check_place(json)
     from ...arrays.devices import resolve_backend
     from ...arrays.namespace import is_cupy
     from .plan import plan

@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_info
 from ...arrays import cuda
 from ...arrays.devices import resolve_backend
 from .outcome import Outcome
+from .shapes import cuda_device
 
 _PACKAGES = ("gpucenters", "numpy", "scipy", "scikit-learn", "array-api-compat")
 
@@ -35,7 +36,7 @@ def check_machine(device: str) -> Outcome:
     blas = {info["internal_api"]: info["version"] for info in threadpool_info()}
     found["libraries"] = ", ".join(f"{name} {number}" for name, number in sorted(blas.items()))
     if device != "cpu":
-        found |= _card(int(device.partition(":")[2] or 0))
+        found |= _card(cuda_device(device))
     return Outcome(note=str(found.get("card", found["cpu"])), figures=found)
 
 
@@ -60,14 +61,14 @@ def _number(version: int) -> str:
     return f"{version // 1000}.{version % 1000 // 10}"
 
 
-def _card(number: int) -> dict[str, Any]:
+def _card(device: Any) -> dict[str, Any]:
     cupy = cuda.require()
     runtime = cupy.cuda.runtime
-    found = runtime.getDeviceProperties(number)
-    with cuda.get_device(number):
+    found = runtime.getDeviceProperties(device.id)
+    with device:
         free, total = runtime.memGetInfo()
     return {
-        "card": cuda.device_name(number),
+        "card": cuda.device_name(device.id),
         "compute_capability": f"{found['major']}.{found['minor']}",
         "memory": f"{total / 1e9:.1f} GB, {free / 1e9:.1f} free",
         "cuda": _number(runtime.runtimeGetVersion()),

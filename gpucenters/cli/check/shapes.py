@@ -66,6 +66,11 @@ CONTAINERS: dict[str, Callable[[np.ndarray], Any]] = {
 }
 
 
+def cuda_device(device: str) -> Any:
+    """The ``cupy.cuda.Device`` of a name, as "cuda" or "cuda:1"."""
+    return cuda.get_device(int(device.partition(":")[2] or 0))
+
+
 def on_device(X: Any, device: str) -> Any:
     """Host data of any container on a CUDA device.
 
@@ -75,7 +80,7 @@ def on_device(X: Any, device: str) -> Any:
     device : str
     """
     cupy = cuda.require()
-    with cuda.get_device(int(device.partition(":")[2] or 0)):
+    with cuda_device(device):
         if not scipy.sparse.issparse(X):
             return cupy.asarray(X)
         import cupyx.scipy.sparse

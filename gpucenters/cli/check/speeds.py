@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from gpucenters import L1CenterClassifier, L2CenterClassifier, SparseBernoulliNB
 
 from ...arrays import cuda
 from .outcome import Outcome
-from .shapes import on_device
+from .shapes import cuda_device, on_device
 
 DENSE = 20_000, 2_000
 SPARSE = 400_000, 100_000, 20  # rows, columns, stored values of a row
@@ -84,7 +85,8 @@ def _uploads(X: np.ndarray, y: np.ndarray, device: str) -> dict[str, Callable[[]
     import cupyx
 
     cupy = cuda.require()
-    target = cupy.empty(X.shape, dtype=X.dtype)
+    with cuda_device(device):
+        target = cupy.empty(X.shape, dtype=X.dtype)
     pinned = cupyx.empty_pinned(X.shape, X.dtype)
     pinned[...] = X
     return {
@@ -95,13 +97,15 @@ def _uploads(X: np.ndarray, y: np.ndarray, device: str) -> dict[str, Callable[[]
 
 def _timed(data: str, rows: dict[str, Callable[[], Any]], size: int, device: str) -> Outcome:
     """The least time of each row, round by round; the first round warms up."""
-    wait = cuda.require().cuda.Device().synchronize if device != "cpu" else lambda: None
+    place: Any = nullcontext() if device == "cpu" else cuda_device(device)
+    wait = place.synchronize if device != "cpu" else lambda: None
     best = dict.fromkeys(rows, float("inf"))
     for number in range(_ROUNDS):
         for name, work in rows.items():
             start = time.perf_counter()
-            work()
-            wait()
+            with place:
+                work()
+                wait()
             if number:
                 best[name] = min(best[name], time.perf_counter() - start)
     figures = {

@@ -18,7 +18,7 @@ from gpucenters import (
 
 from ...arrays import cuda
 from .outcome import Outcome
-from .shapes import on_device
+from .shapes import cuda_device, on_device
 
 _BUDGET = "1MB"
 _POOL = 64 * 2**20  # bytes that are left when memory is made to run out
@@ -44,7 +44,7 @@ def check_bad_input(device: str) -> Outcome:
         expected = _error(fails, "cpu", lambda X: X)
         for how, place in _places(device):
             found = _error(fails, device, place)
-            if type(found) is not type(expected) or str(found) != str(expected):
+            if found is None or _named(found) != _named(expected):
                 outcome.differences.append(f"{name}, {how}: {_named(found)} for {_named(expected)}")
     outcome.differences += _works(device)
     return outcome
@@ -150,7 +150,7 @@ def check_out_of_memory(device: str) -> Outcome:
 @contextmanager
 def _little_memory(device: str) -> Iterator[None]:
     """CuPy's pool with a limit."""
-    with cuda.get_device(int(device.partition(":")[2] or 0)):
+    with cuda_device(device):
         pool = cuda.require().get_default_memory_pool()
         before = pool.get_limit()
         pool.free_all_blocks()

@@ -8,7 +8,7 @@ import warnings
 
 from gpucenters import DeviceUnavailableError, UninformativeFeaturesWarning
 
-from . import duality, fit, gpu, mahalanobis, path, permutations, scaling, stream
+from . import duality, fit, gmeb, gpu, mahalanobis, path, permutations, scaling, stream
 from .shapes import FIT_SHAPES
 
 
@@ -45,6 +45,16 @@ def main() -> None:
     ks.add_argument("--repeat", type=int, default=3, help="rounds, alternating")
     ks.add_argument("--png", help="draw a picture into this file (needs matplotlib)")
     ks.add_argument("--json", help="write the figures to this file")
+    margin = commands.add_parser("gmeb", help="GMEB: its paper's experiments, and beside l1-SVM")
+    margin.add_argument("parts", nargs="*", choices=list(gmeb.PARTS), default=["times"])
+    margin.add_argument("--data", default=folder, help="folder of the real data sets")
+    margin.add_argument("--repeat", type=int, default=3, help="rounds of times, alternating")
+    margin.add_argument("--repetitions", type=int, default=10, help="draws of synthetic data")
+    margin.add_argument("--sets", nargs="+", choices=gmeb.REAL, default=list(gmeb.REAL))
+    margin.add_argument(
+        "--folds", type=int, default=10, help="of ten, on which real data are tested"
+    )
+    margin.add_argument("--json", help="write the figures to this file")
     for parser_ in (one, slope, batch, full, shuffle):
         parser_.add_argument("--device", default="cpu", help="cpu, cuda, cuda:N or auto")
         parser_.add_argument("--repeat", type=int, default=5, help="rounds, alternating")
@@ -55,6 +65,7 @@ def main() -> None:
     benches = {
         "duality": duality,
         "fit": fit,
+        "gmeb": gmeb,
         "gpu": gpu,
         "mahalanobis": mahalanobis,
         "path": path,

@@ -8,7 +8,19 @@ import warnings
 
 from gpucenters import DeviceUnavailableError, UninformativeFeaturesWarning
 
-from . import duality, fit, gmeb, gpu, mahalanobis, path, permutations, scaling, stream
+from . import (
+    cluster,
+    duality,
+    fit,
+    gmeb,
+    gpu,
+    mahalanobis,
+    models,
+    path,
+    permutations,
+    scaling,
+    stream,
+)
 from .shapes import FIT_SHAPES
 
 
@@ -55,6 +67,18 @@ def main() -> None:
         "--folds", type=int, default=10, help="of ten, on which real data are tested"
     )
     margin.add_argument("--json", help="write the figures to this file")
+    many = commands.add_parser("cluster", help="a fit on a Dask cluster beside the local fit")
+    many.add_argument("--workers", type=int, default=2)
+    many.add_argument("--partitions", type=int, default=16)
+    many.add_argument("--rows", type=int, default=1_600_000, help="of each partition")
+    many.add_argument("--models", nargs="+", choices=list(cluster.MODELS), default=["l2"])
+    many.add_argument("--gpus", action="store_true", help="a worker for each GPU (dask-cuda)")
+    many.add_argument("--repeat", type=int, default=3, help="rounds, alternating")
+    many.add_argument("--json", help="write the figures to this file")
+    which = commands.add_parser("models", help="accuracies of all models at shares of the features")
+    which.add_argument("--data", default=folder, help="folder of the data sets")
+    which.add_argument("--splits", type=int, default=5)
+    which.add_argument("--json", help="write the figures to this file")
     for parser_ in (one, slope, batch, full, shuffle):
         parser_.add_argument("--device", default="cpu", help="cpu, cuda, cuda:N or auto")
         parser_.add_argument("--repeat", type=int, default=5, help="rounds, alternating")
@@ -63,11 +87,13 @@ def main() -> None:
     # (Rows of k = 1 on text, where no column may have a positive l1 gain.)
     warnings.simplefilter("ignore", UninformativeFeaturesWarning)
     benches = {
+        "cluster": cluster,
         "duality": duality,
         "fit": fit,
         "gmeb": gmeb,
         "gpu": gpu,
         "mahalanobis": mahalanobis,
+        "models": models,
         "path": path,
         "permutations": permutations,
         "scaling": scaling,

@@ -12,8 +12,11 @@ import numpy as np
 from gpucenters import (
     L1CenterClassifier,
     L2CenterClassifier,
+    ShrunkenCentroidClassifier,
     SparseBernoulliNB,
+    SparseGaussianNB,
     SparseMultinomialNB,
+    SparsePoissonNB,
 )
 
 from . import peers
@@ -46,6 +49,8 @@ def _bench(name: str, options: argparse.Namespace) -> dict[str, Any]:
         f"l2 fit, k={k}": lambda: L2CenterClassifier(k=k, **device).fit(X, y),
         'l2 fit, scale="std"': lambda: L2CenterClassifier(scale="std", **device).fit(X, y),
         "l1 fit": lambda: L1CenterClassifier(**device).fit(X, y),
+        "gaussian fit": lambda: SparseGaussianNB(**device).fit(X, y),
+        "shrunken fit": lambda: ShrunkenCentroidClassifier(**device).fit(X, y),
         "l2 predict": lambda: l2.predict(X),
         "l1 predict, k=1": lambda: l1.predict(X),
     }
@@ -53,6 +58,10 @@ def _bench(name: str, options: argparse.Namespace) -> dict[str, Any]:
         ours |= {
             f"multinomial fit, k={k}": lambda: SparseMultinomialNB(k=k, **device).fit(X, y),
             f"bernoulli fit, k={k}": lambda: SparseBernoulliNB(k=k, **device).fit(X, y),
+            "poisson fit": lambda: SparsePoissonNB(**device).fit(X, y),
+            'poisson fit, scale="dispersion"': lambda: SparsePoissonNB(
+                scale="dispersion", **device
+            ).fit(X, y),
         }
     rival: list[Any] = []
     rows = ours | peers.bare_calls(X, y) | peers.peers(X, y, k) | peers.authors(X, y, k, rival)

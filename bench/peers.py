@@ -50,6 +50,9 @@ def peers(X: Any, y: np.ndarray, k: int) -> Rows:
             rows[f"NearestCentroid({metric}).fit"] = lambda metric=metric: NearestCentroid(
                 metric=metric
             ).fit(X, y)
+        rows["NearestCentroid(shrink_threshold=1).fit"] = lambda: NearestCentroid(
+            shrink_threshold=1.0
+        ).fit(X, y)
     return rows
 
 

@@ -24,6 +24,7 @@ ATTRIBUTES = (
     *("support_", "ranking_", "scores_", "centers_", "objective_", "scale_", "coef_"),
     *("intercept_", "class_log_prior_", "feature_log_prob_", "feature_count_", "gap_"),
     *("upper_bound_", "covariance_", "means_", "transformation_", "shrinkage_"),
+    *("variances_", "epsilon_", "threshold_", "pvalues_", "class_exposure_"),
 )
 METHODS = ("decision_function", "predict", "predict_proba", "predict_log_proba", "transform")
 
@@ -34,8 +35,11 @@ def models() -> dict[str, Any]:
         L1CenterClassifier,
         L2CenterClassifier,
         MahalanobisCenterClassifier,
+        ShrunkenCentroidClassifier,
         SparseBernoulliNB,
+        SparseGaussianNB,
         SparseMultinomialNB,
+        SparsePoissonNB,
     )
 
     found: dict[str, Any] = {}
@@ -46,6 +50,11 @@ def models() -> dict[str, Any]:
     found["bernoulli 2"] = SparseBernoulliNB(k=0.5, alpha=0.3, binarize=1.0, fit_prior=False)
     found["multinomial"] = SparseMultinomialNB(k=5)
     found["multinomial all"] = SparseMultinomialNB(alpha=0.1)
+    found["poisson"] = SparsePoissonNB(k=5)
+    found["poisson dispersion"] = SparsePoissonNB(k=5, scale="dispersion", alpha=0.1)
+    found["gaussian"] = SparseGaussianNB(k=5)
+    found["gaussian pooled"] = SparseGaussianNB(k=5, pooling=1.0, ddof=1)
+    found["shrunken"] = ShrunkenCentroidClassifier(k=5)
     found["mahalanobis"] = MahalanobisCenterClassifier(k=5, shrinkage=0.2)
     found["mahalanobis total"] = MahalanobisCenterClassifier(covariance="total", shrinkage=0.3)
     found["mahalanobis lw"] = MahalanobisCenterClassifier(k=7, shrinkage="ledoit-wolf")

@@ -12,8 +12,11 @@ from gpucenters import (
     L1CenterClassifier,
     L2CenterClassifier,
     MahalanobisCenterClassifier,
+    ShrunkenCentroidClassifier,
     SparseBernoulliNB,
+    SparseGaussianNB,
     SparseMultinomialNB,
+    SparsePoissonNB,
 )
 from gpucenters.solvers import l1_centers, l2_centers
 
@@ -68,6 +71,9 @@ MODELS_WITH_PRIORS = [
     (MahalanobisCenterClassifier(k=2), "priors"),
     (SparseBernoulliNB(k=2), "class_prior"),
     (SparseMultinomialNB(k=2), "class_prior"),
+    (SparsePoissonNB(k=2), "class_prior"),
+    (SparseGaussianNB(k=2), "priors"),
+    (ShrunkenCentroidClassifier(k=2), "priors"),
 ]
 THIRDS = np.arange(40) % 3
 COUNTS = _rng.poisson(1.0, (40, 6))

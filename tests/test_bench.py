@@ -151,3 +151,26 @@ def test_a_full_covariance_beside_its_peers(
     assert "LinearDiscriminantAnalysis(lsqr)" in capsys.readouterr().out
     found = json.loads(path.read_text())["shapes"]
     assert all(np.isfinite(row["median"]) for rows in found.values() for row in rows.values())
+
+
+def test_accuracies_of_all_models_are_a_markdown_table(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, tmp_path: Path
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    from bench import models
+
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    genes = rng.normal(size=(40, 1000)) + y[:, None]
+    sets = {
+        "words": (scipy.sparse.csr_matrix(rng.poisson(1 + y[:, None] * (np.arange(1000) % 2))), y)
+    }
+    monkeypatch.setattr(models, "data", lambda folder: sets | {"genes": (genes, y)})
+    path = tmp_path / "figures.json"
+    models.run(argparse.Namespace(data=".", splits=2, json=str(path)))
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2 + len(models.MODELS) and all(line.count("|") == 4 for line in lines)
+    found = json.loads(path.read_text())["accuracies"]
+    assert np.isnan(found["Poisson"]["genes"]).all()  # which takes no negative values
+    for name, row in found.items():
+        assert len(row["words"]) == 4 and row["words"][-1] > (50 if "l1" in name else 70)

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 import scipy.sparse
 from exact_bayes import exact_bernoulli, random_counts
+from scipy.stats import chi2_contingency
 from sklearn.base import clone
 from sklearn.naive_bayes import BernoulliNB
 from strategies import quietly
 
-from gpucenters import SparseBernoulliNB
+from gpucenters import SparseBernoulliNB, bernoulli_gain
 from gpucenters.solvers import bernoulli_nb, select
 
 PROBLEMS = {"numpy": 300, "array_api_strict": 50, "cupy": 50, "torch": 50}
@@ -242,6 +243,24 @@ def test_fit_and_predict_make_no_binarized_copy_of_x() -> None:
 def test_wrong_parameters_are_named(parameters: dict[str, Any], word: str) -> None:
     with pytest.raises(ValueError, match=word.replace("(", r"\(")):
         SparseBernoulliNB(**parameters).fit(COUNTS, Y)
+
+
+# --- p-values ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_p_values_are_those_of_the_g_test(classes: int, backend: Any) -> None:
+    bits, y = (COUNTS > 0).astype(float), Y % classes
+    bits[:, 3], bits[:, 4], bits[:, 5] = 0, 1, y == 1
+    for X in backend.containers(bits):
+        gain, pvalues = bernoulli_gain(X, y)
+        assert type(pvalues) is np.ndarray and pvalues[[3, 4]].tolist() == [1, 1]
+        np.testing.assert_array_equal(pvalues, SparseBernoulliNB(k=2).fit(X, y).pvalues_)
+        for i in (0, 1, 2, 5):
+            table = [[((bits[:, i] == v) & (y == c)).sum() for c in range(classes)] for v in (0, 1)]
+            expected = chi2_contingency(table, lambda_="log-likelihood", correction=False)
+            assert 2 * gain[i] == pytest.approx(expected[0], rel=1e-10)
+            assert pvalues[i] == pytest.approx(expected[1], rel=1e-8)
 
 
 # --- batches, every k, places ------------------------------------------------------------------

@@ -13,7 +13,10 @@ from strategies import quietly
 from gpucenters import (
     L1CenterClassifier,
     L2CenterClassifier,
+    ShrunkenCentroidClassifier,
     SparseBernoulliNB,
+    SparseGaussianNB,
+    SparsePoissonNB,
     devices,
 )
 from gpucenters.arrays import grid
@@ -36,7 +39,11 @@ def _syncs(model: Any, X: Any, y: np.ndarray) -> tuple[int, list[str]]:
 @pytest.mark.parametrize("kind", ["array", "csr", "csc"])
 @pytest.mark.parametrize(
     "model",
-    [L2CenterClassifier(k=5), L2CenterClassifier(k=5, scale="pooled"), SparseBernoulliNB(k=5)],
+    [
+        *(L2CenterClassifier(k=5), L2CenterClassifier(k=5, scale="pooled")),
+        *(SparseBernoulliNB(k=5), SparsePoissonNB(k=5), SparseGaussianNB(k=5)),
+        ShrunkenCentroidClassifier(k=5),
+    ],
     ids=str,
 )
 def test_a_fit_from_sums_on_the_device_waits_a_fixed_number_of_times(

@@ -31,8 +31,11 @@ from gpucenters import (
     L1CenterClassifier,
     L2CenterClassifier,
     MahalanobisCenterClassifier,
+    ShrunkenCentroidClassifier,
     SparseBernoulliNB,
+    SparseGaussianNB,
     SparseMultinomialNB,
+    SparsePoissonNB,
     load,
 )
 from gpucenters.arrays.namespace import array_namespace, is_numpy, is_sparse, to_numpy
@@ -56,6 +59,10 @@ MODELS = [
     SparseBernoulliNB(k=4, binarize=1.0),
     SparseMultinomialNB(k=4, alpha=0.5, fit_prior=False),
     SparseMultinomialNB(),
+    SparsePoissonNB(k=4, scale="dispersion"),
+    SparseGaussianNB(k=4, pooling=1.0),
+    ShrunkenCentroidClassifier(k=4),
+    ShrunkenCentroidClassifier(threshold=0.5),
 ]
 
 
@@ -65,7 +72,7 @@ def name_of(model: Any) -> str:
 
 
 each_model = pytest.mark.parametrize("model", MODELS, ids=name_of)
-KINDS = [MODELS[1], MODELS[4], MODELS[5], MODELS[7], MODELS[8]]
+KINDS = [MODELS[1], MODELS[4], MODELS[5], *MODELS[7:9], *MODELS[10:13]]
 each_kind = pytest.mark.parametrize("model", KINDS, ids=lambda m: type(m).__name__)
 STREAMS = [m for m in MODELS if hasattr(m, "partial_fit")]
 each_stream = pytest.mark.parametrize("model", STREAMS, ids=name_of)
@@ -73,10 +80,11 @@ full_or_not = pytest.mark.parametrize("full", [False, True], ids=["support", "fu
 # What all models have, or those of a kind, of the selected features alone.
 ATTRIBUTES = ["classes_", "support_", "ranking_", "centers_", "objective_", "n_features_in_"]
 ATTRIBUTES += ["coef_", "intercept_", "class_count_", "class_log_prior_", "gap_", "upper_bound_"]
-ATTRIBUTES += ["means_", "shrinkage_"]
+ATTRIBUTES += ["means_", "shrinkage_", "variances_", "epsilon_", "threshold_", "offset_"]
+ATTRIBUTES += ["class_exposure_"]
 # What only a file with everything gives.
 FULL_ATTRIBUTES = ["scores_", "feature_importances_", "feature_count_", "feature_log_prob_"]
-FULL_ATTRIBUTES += ["covariance_", "transformation_"]
+FULL_ATTRIBUTES += ["covariance_", "transformation_", "pvalues_"]
 METHODS = ["predict", "decision_function", "predict_proba", "predict_log_proba", "transform"]
 
 
@@ -293,7 +301,7 @@ def test_what_needs_all_features_says_full(model: Any) -> None:
         with pytest.raises(ValueError, match="full=True"):
             call(there)
         call(fitted)
-    if getattr(model, "scale", None) is None:
+    if fitted.scale_ is None:
         assert there.scale_ is None
     else:
         with pytest.raises(AttributeError, match="full=True"):

@@ -15,7 +15,9 @@ from gpucenters import (
     L1CenterClassifier,
     L2CenterClassifier,
     SparseBernoulliNB,
+    SparseGaussianNB,
     SparseMultinomialNB,
+    SparsePoissonNB,
     sparsity_path,
 )
 from gpucenters.estimators._held_out import HeldOut
@@ -26,6 +28,8 @@ MODELS = [
     L2CenterClassifier(scale="std"),
     SparseBernoulliNB(),
     SparseMultinomialNB(),
+    SparsePoissonNB(),
+    SparseGaussianNB(),
 ]
 each_model = pytest.mark.parametrize("model", MODELS, ids=str)
 

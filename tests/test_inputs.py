@@ -164,11 +164,11 @@ def test_y_and_weights_of_such_a_kind_are_refused_too(kind: str) -> None:
     _refused(kind, "gain", np.ones(6), [select])
 
 
-def test_dask_data_are_told_of_statistics_that_merge() -> None:
+def test_dask_data_are_told_of_the_fit_in_partitions_and_statistics_merge() -> None:
     X = _module("dask.array").from_array(COUNTS, chunks=(10, 6))
     y = _module("dask.array").from_array(HALVES, chunks=10)
     model = L2CenterClassifier(k=2)
-    with pytest.raises(TypeError, match=r"statistics\(\).*merge.*fit_statistics\(\)"):
+    with pytest.raises(TypeError, match=r"gpucenters\.dask\.fit\("):
         model.fit(X, HALVES)
     with pytest.raises(TypeError, match=r"pass y\.compute\(\)\.$"):
         model.fit(COUNTS, y)

@@ -19,6 +19,7 @@ from gpucenters import (
     MahalanobisCenterClassifier,
     SparseBernoulliNB,
     SparseMultinomialNB,
+    SparsePoissonNB,
 )
 
 STREAMS = [
@@ -26,6 +27,7 @@ STREAMS = [
     L2CenterClassifier(k=2, scale="std"),
     SparseBernoulliNB(k=2),
     SparseMultinomialNB(k=2),
+    SparsePoissonNB(k=2, scale="dispersion"),
     MahalanobisCenterClassifier(k=2, shrinkage="ledoit-wolf"),
 ]
 FITS = [*STREAMS, L1CenterClassifier(k=2)]

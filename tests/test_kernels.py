@@ -108,7 +108,7 @@ def test_the_kernel_of_class_sums_equals_its_stand_in_and_numpy(
         *(matrix.data, matrix.indices.astype(index), matrix.indptr.astype(index)),
         *(matrix.indptr.shape[0] - 1, 0, stored, int(by_row), codes),
     )
-    for weights in (0, rng.random(n)):
+    for weights, factors in ((0, 0), (rng.random(n), rng.random(n))):
         for with_square, with_sum in (
             (True, True),
             (False, True),
@@ -120,7 +120,7 @@ def test_the_kernel_of_class_sums_equals_its_stand_in_and_numpy(
                 total = np.zeros((k, m))
                 square = np.zeros((k, m)) if with_square else 0
                 sum_of_squares = np.zeros((k, slots)) if with_sum else 0
-                args = (*head, weights, m, total, square, sum_of_squares, slots)
+                args = (*head, weights, factors, m, total, square, sum_of_squares, slots)
                 if play == "compiled":
                     compiled(options, "add_class_sums", -(-stored // 8) + 3, *args)
                 else:
@@ -132,6 +132,10 @@ def test_the_kernel_of_class_sums_equals_its_stand_in_and_numpy(
             w = np.ones(n) if isinstance(weights, int) else weights
             truth = [(w[:, None] * X)[codes == c].sum(axis=0) for c in range(k)]
             np.testing.assert_allclose(found[0][0], truth, rtol=1e-13)
+            if with_square:
+                w = w * (1 if isinstance(factors, int) else factors)
+                truth = [(w[:, None] * X * X)[codes == c].sum(axis=0) for c in range(k)]
+                np.testing.assert_allclose(found[0][1], truth, rtol=1e-13)
 
 
 @on_stand_in

@@ -30,8 +30,11 @@ from gpucenters import (
     L1CenterClassifier,
     L2CenterClassifier,
     MahalanobisCenterClassifier,
+    ShrunkenCentroidClassifier,
     SparseBernoulliNB,
+    SparseGaussianNB,
     SparseMultinomialNB,
+    SparsePoissonNB,
     SparsityPathCV,
     sparsity_path,
 )
@@ -45,6 +48,10 @@ MODELS = [
     L1CenterClassifier(),
     L1CenterClassifier(scale="std"),
     SparseBernoulliNB(),
+    SparsePoissonNB(),
+    SparsePoissonNB(exposure=None, scale="dispersion"),
+    SparseGaussianNB(var_smoothing=0.1),
+    ShrunkenCentroidClassifier(),
     SparseMultinomialNB(fit_prior=False),
     MahalanobisCenterClassifier(covariance="total", shrinkage=0.1),
 ]

@@ -18,8 +18,11 @@ from gpucenters import (
     L2CenterClassifier,
     MahalanobisCenterClassifier,
     PermutationGains,
+    ShrunkenCentroidClassifier,
     SparseBernoulliNB,
+    SparseGaussianNB,
     SparseMultinomialNB,
+    SparsePoissonNB,
     permutation_gains,
 )
 from gpucenters.arrays.context import Context
@@ -30,13 +33,16 @@ from gpucenters.estimators.permutation import PermutedLabels
 from gpucenters.solvers import ranking_key
 from gpucenters.solvers.permutation import _map_gains
 
-EXACT = [L2CenterClassifier(), L1CenterClassifier(), SparseBernoulliNB()]
+EXACT = [L2CenterClassifier(), L1CenterClassifier(), SparseBernoulliNB(), SparsePoissonNB()]
 ROUNDED = [
     L2CenterClassifier(scale="std"),
     L2CenterClassifier(scale="pooled"),
     L1CenterClassifier(scale="std"),
     L1CenterClassifier(scale="pooled"),
     SparseMultinomialNB(),
+    SparsePoissonNB(exposure=None, scale="dispersion"),
+    SparseGaussianNB(),
+    ShrunkenCentroidClassifier(offset=0.5),
 ]
 
 

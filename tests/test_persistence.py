@@ -16,8 +16,11 @@ from gpucenters import (
     L1CenterClassifier,
     L2CenterClassifier,
     MahalanobisCenterClassifier,
+    ShrunkenCentroidClassifier,
     SparseBernoulliNB,
+    SparseGaussianNB,
     SparseMultinomialNB,
+    SparsePoissonNB,
 )
 
 MODELS = [
@@ -27,6 +30,9 @@ MODELS = [
     MahalanobisCenterClassifier(k=3),
     SparseBernoulliNB(k=3, binarize=1.0),
     SparseMultinomialNB(k=3),
+    SparsePoissonNB(k=3),
+    SparseGaussianNB(k=3),
+    ShrunkenCentroidClassifier(k=3),
 ]
 each_model = pytest.mark.parametrize("model", MODELS, ids=lambda m: type(m).__name__)
 _RNG = np.random.default_rng(1)

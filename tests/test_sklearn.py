@@ -23,11 +23,15 @@ from gpucenters import (
     L1CenterClassifier,
     L2CenterClassifier,
     MahalanobisCenterClassifier,
+    ShrunkenCentroidClassifier,
     SparseBernoulliNB,
+    SparseGaussianNB,
     SparseMultinomialNB,
+    SparsePoissonNB,
 )
 
-EVERY = [*KINDS, SparseBernoulliNB, SparseMultinomialNB]
+COUNTS_ONLY = (SparseMultinomialNB, SparsePoissonNB)
+EVERY = [*KINDS, SparseBernoulliNB, SparseGaussianNB, ShrunkenCentroidClassifier, *COUNTS_ONLY]
 
 
 CHECKED = [*(kind() for kind in EVERY), MahalanobisCenterClassifier(), GMEBClassifier()]
@@ -63,7 +67,7 @@ def _checks() -> list[Any]:
 
     def marks(model: Any, check: Any) -> list[Any]:
         name = check.func.__name__
-        if name == "check_decision_proba_consistency" and isinstance(model, SparseMultinomialNB):
+        if name == "check_decision_proba_consistency" and isinstance(model, COUNTS_ONLY):
             return [negative]
         return [] if CHECKS_ARRAYS or not _libraries(check) else [skip]
 

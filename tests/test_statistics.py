@@ -21,8 +21,11 @@ from gpucenters import (
     L1CenterClassifier,
     L2CenterClassifier,
     MahalanobisCenterClassifier,
+    ShrunkenCentroidClassifier,
     SparseBernoulliNB,
+    SparseGaussianNB,
     SparseMultinomialNB,
+    SparsePoissonNB,
 )
 from gpucenters.statistics import Statistics
 
@@ -32,11 +35,15 @@ MODELS = [
     L2CenterClassifier(k=2, scale="pooled", priors="empirical"),
     SparseBernoulliNB(k=2, alpha=0.5),
     SparseMultinomialNB(k=2),
+    SparsePoissonNB(k=2),
+    SparseGaussianNB(k=2, var_smoothing=1e-3),
+    ShrunkenCentroidClassifier(k=2),
+    SparsePoissonNB(k=2, scale="dispersion", exposure=None),
     MahalanobisCenterClassifier(k=2, shrinkage=0.3),
     MahalanobisCenterClassifier(k=2, shrinkage="ledoit-wolf"),
 ]
 EXACT = MODELS[
-    :5
+    :8
 ]  # those whose raw sums of integers, stored sparse, have the same bits in any order
 
 rng = np.random.default_rng(0)

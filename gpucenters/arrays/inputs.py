@@ -36,10 +36,7 @@ def check_input(x: Any, name: str) -> None:
             f"{name}.compute()."
         )
         if name == "X":
-            message += (
-                " Or make the statistics of each partition, where the model has a method "
-                "statistics(); they merge, and fit_statistics() takes them."
-            )
+            message += " gpucenters.dask.fit(estimator, X, y) fits where the partitions are."
         raise TypeError(message)
     elif is_array(x):
         # A type without assignment is asked first: some compute a value to tell if they are lazy.

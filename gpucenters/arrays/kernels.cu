@@ -29,11 +29,12 @@ __device__ long long line_of(const INDEX* indptr, long long lines, long long pos
 // so one long row keeps no thread longer than many short ones.
 //
 // total, square: (classes, width); sum_of_squares: (classes, slots), to be summed over the slots,
-// which keep threads from waiting for each other. square, sum_of_squares and weights may be null.
+// which keep threads from waiting for each other. square, sum_of_squares, weights and square_factors
+// (by which the squares of a row are multiplied) may be null.
 extern "C" __global__ void add_class_sums(
     const VALUE* data, const INDEX* indices, const INDEX* indptr, long long lines,
     long long first_line, long long stored, long long by_row, const int* codes,
-    const double* weights, long long width, double* total, double* square, double* sum_of_squares,
+    const double* weights, const double* square_factors, long long width, double* total, double* square, double* sum_of_squares,
     long long slots)
 {
     long long thread = (long long)blockIdx.x * blockDim.x + threadIdx.x;
@@ -51,7 +52,10 @@ extern "C" __global__ void add_class_sums(
         double x = (double)data[e];
         double sx = weights ? weights[row] * x : x;
         atomicAdd(total + code * width + column, sx);
-        if (square) atomicAdd(square + code * width + column, sx * x);
+        if (square) {
+            double factor = square_factors ? square_factors[row] : 1.0;
+            atomicAdd(square + code * width + column, sx * x * factor);
+        }
         if (sum_of_squares) {
             if (code != code_of_sum) {
                 if (code_of_sum >= 0)

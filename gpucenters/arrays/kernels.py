@@ -49,6 +49,7 @@ def add_class_sums(
     by_row: bool,
     codes: Array,
     weights: Array | None,
+    square_factors: Array | None,
     total: Array,
     square: Array | None,
     sum_of_squares: Array | None,
@@ -67,7 +68,7 @@ def add_class_sums(
     by_row : bool
         CSR rather than CSC.
     codes : array of shape (n,), int32
-    weights : array of shape (n,), float64, or None
+    weights, square_factors : arrays of shape (n,), float64, or None
     total, square : arrays of shape (K, m), float64; square may be None
     sum_of_squares : array of shape (K, SLOTS), float64, or None
         To be summed over its second axis.
@@ -77,7 +78,8 @@ def add_class_sums(
     kernel = _kernel("add_class_sums", indices.dtype.name, values.dtype.name)
     arguments = (
         *(values, indices, offsets, offsets.shape[0] - 1, first, stored, int(by_row), codes),
-        *(0 if weights is None else weights, total.shape[1], total),
+        *(0 if a is None else a for a in (weights, square_factors)),
+        *(total.shape[1], total),
         *(0 if square is None else square, 0 if sum_of_squares is None else sum_of_squares, SLOTS),
     )
     _launch(kernel, -(-stored // _ENTRIES_PER_THREAD), arguments)

@@ -148,7 +148,7 @@ def quadratic_forms(matrix: Array, vectors: Array, backend: Backend) -> Array:
 
 
 def factorised(matrix: Array, backend: Backend) -> Callable[[Array], Array]:
-    """``solve(b)`` for systems with one positive definite matrix: b of shape (k,) or (k, q).
+    """``solve(b)`` for systems with one symmetric positive definite matrix: (k,) or (k, q).
 
     On the host one factorisation serves all of them, by Gauss where rounding has left the matrix
     indefinite. The array API standard has none to keep, so elsewhere each call factorises anew.

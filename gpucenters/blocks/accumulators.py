@@ -20,7 +20,7 @@ class RawSums(NamedTuple):
     total : array of shape (K, m), float64
         Weighted sums of x.
     square : array of shape (K, m), float64, or None
-        Weighted sums of x^2.
+        Weighted sums of x^2; of x^2 divided by the exposure, where samples have one.
     sum_of_squares : array of shape (K,), float64, or None
         Weighted sums of x^2 over all features.
     """

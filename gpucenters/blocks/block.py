@@ -119,7 +119,10 @@ class Block(Protocol):
         """The columns whose sums this block changes, ascending; None where they are not few."""
 
     def add_sums(self, samples: Samples, into: RawSums, ctx: Context) -> None:
-        """Add weighted sums of x, and of x^2 where these are kept, of each class."""
+        """Add weighted sums of x, and of x^2 where these are kept, of each class.
+
+        Squares of each feature are divided by the exposure of the row.
+        """
 
     def add_centred(self, samples: Samples, into: CentredSums, ctx: Context) -> None:
         """Add weights, sums, and sums of squares about the mean, of each class."""

@@ -103,8 +103,9 @@ class DenseBlock:
         columns = [slice(*cut) for cut in ranges(m, width)]
         strips = ranges(n, rows)
         for start, stop in ctx.progress(strips, -(-n // rows), "rows added"):
-            labels = samples.row_labels(start, stop)
-            yield Strip(labels, columns, partial(self._float64, (start, stop)))
+            labels, factors = samples.row_labels(start, stop), samples.backend_square_factors
+            factors = None if factors is None else factors[start:stop]
+            yield Strip(labels, columns, partial(self._float64, (start, stop)), factors)
 
     def _float64(self, rows: tuple[int, int], columns: slice) -> Array:
         """A rectangle of the array as float64, in memory of its own."""
@@ -332,7 +333,7 @@ class DenseBlock:
         xp = self.backend.xp
         out = self.backend.zeros((n, q))
         d = int(columns.shape[0])
-        rows = max(1, self._chunk_size(ctx) // d)  # by the shape alone: see `grid`
+        rows = max(1, self._chunk_size(ctx) // max(1, d))  # by the shape alone: see `grid`
         every = d == m and ascending
         here = range(m) if every else backend_of(self.array).move(columns)
 

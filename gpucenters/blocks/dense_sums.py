@@ -30,11 +30,14 @@ class Strip:
         The grid: they can be read side by side.
     read : callable
         ``read(columns)`` gives the rows in a range of columns: float64, C-contiguous, the caller's.
+    square_factors : array of shape (n,), or None
+        What raw squares of a row are multiplied by.
     """
 
     labels: RowLabels
     columns: list[slice]
     read: Callable[[slice], Array]
+    square_factors: Array | None = None
 
 
 def _map(
@@ -77,7 +80,8 @@ def add_sums(strips: Iterable[Strip], into: RawSums, ctx: Context) -> None:
             norms = squared_row_norms(x, labels.backend)
             summed = labels.sums(norms[:, None])[:, 0]
         if square is not None:
-            second = labels.sums(x * x)
+            factors = strip.square_factors
+            second = labels.sums(x * x if factors is None else x * x * factors[:, None])
         return RawSums(first, second, summed)
 
     of_columns: dict[int, Array | None] = {}

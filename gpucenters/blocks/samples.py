@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,12 +33,15 @@ class Samples:
     sample_weight : ndarray of shape (n,), float64, or None
         On the host; None where every row counts once.
     n_classes : int
+    exposure : ndarray of shape (n,), float64, or None
+        On the host: what the counts of each row are counted over. None where it is 1 in each.
     """
 
     backend: Backend
     codes: np.ndarray
     sample_weight: np.ndarray | None
     n_classes: int
+    exposure: np.ndarray | None = None
 
     @cached_property
     def class_weight(self) -> list[float]:
@@ -72,6 +75,30 @@ class Samples:
         """The weights on the backend of the block."""
         return None if self.sample_weight is None else self.backend.asarray(self.sample_weight)
 
+    @cached_property
+    def class_exposure(self) -> list[float]:
+        """The sum of weight times exposure of each class."""
+        if self.exposure is None:
+            return self.class_weight
+        s = self.exposure if self.sample_weight is None else self.exposure * self.sample_weight
+        return [float(e) for e in np.bincount(self.codes, weights=s, minlength=self.n_classes)]
+
+    @cached_property
+    def square_factors(self) -> np.ndarray | None:
+        """1 / exposure of each row, by which its squares are multiplied; on the host."""
+        e = self.exposure
+        return None if e is None else 1.0 / np.where(e > 0, e, 1.0)
+
+    @cached_property
+    def backend_exposure(self) -> Array | None:
+        """The exposures on the backend of the block."""
+        return None if self.exposure is None else self.backend.asarray(self.exposure)
+
+    @cached_property
+    def backend_square_factors(self) -> Array | None:
+        """The factors of squares on the backend of the block."""
+        return None if self.square_factors is None else self.backend.asarray(self.square_factors)
+
     @property
     def share(self) -> np.ndarray:
         """The weight of each sample divided by that of its class, on the host."""
@@ -86,6 +113,10 @@ class Samples:
         present = np.flatnonzero(np.diff(bounds))
         return [(int(c), order[bounds[c] : bounds[c + 1]]) for c in present]
 
+    def with_exposure(self, exposure: Any) -> Samples:
+        """These rows with exposures: n numbers of any library, finite and not negative."""
+        return replace(self, exposure=check_weights(exposure, len(self.codes), "exposure"))
+
     def row_labels(self, start: int, stop: int) -> RowLabels:
         """The classes and weights of the rows start..stop, to sum such rows by."""
         s = self.sample_weight
@@ -94,8 +125,9 @@ class Samples:
 
     def of_rows(self, start: int, stop: int) -> Samples:
         """The samples start..stop alone."""
-        weights = None if self.sample_weight is None else self.sample_weight[start:stop]
-        return Samples(self.backend, self.codes[start:stop], weights, self.n_classes)
+        s, e = self.sample_weight, self.exposure
+        weights, exposure = (None if a is None else a[start:stop] for a in (s, e))
+        return Samples(self.backend, self.codes[start:stop], weights, self.n_classes, exposure)
 
     def positive_by_class(self) -> list[np.ndarray]:
         """The rows of positive weight of each class, ascending."""
@@ -161,46 +193,49 @@ def make_samples(
     return Samples(backend, codes, check_weights(sample_weight, n_samples), k)
 
 
-def check_weights(weights: Any, n_samples: int) -> np.ndarray | None:
-    """Sample weights as float64 on the host; None where all are 1. Raises for bad ones."""
+def check_weights(weights: Any, n_samples: int, name: str = "sample_weight") -> np.ndarray | None:
+    """Sample weights as float64 on the host; None where all are 1. Raises for bad ones.
+
+    ``name`` is that of other numbers of which the same is asked.
+    """
     if weights is None:
         return None
     if isinstance(weights, str | dict):
-        raise TypeError(f"sample_weight must be an array of numbers, got {weights!r}.")
-    check_input(weights, "sample_weight")
+        raise TypeError(f"{name} must be an array of numbers, got {weights!r}.")
+    check_input(weights, name)
     weights = to_numpy(weights)
     if weights.ndim == 0 and isinstance(weights.item(), numbers.Real):
         weights = np.full(n_samples, weights.item())
     if weights.ndim != 1:
-        raise ValueError(f"Sample weights must be 1D array or scalar, got {weights.ndim}D array.")
+        title = "Sample weights" if name == "sample_weight" else name
+        raise ValueError(f"{title} must be 1D array or scalar, got {weights.ndim}D array.")
     if weights.shape[0] != n_samples:
         raise ValueError(
-            f"sample_weight.shape == {weights.shape}, expected {(n_samples,)}: one per sample."
+            f"{name}.shape == {weights.shape}, expected {(n_samples,)}: one per sample."
         )
     if weights.dtype.kind not in "iufbO":
-        raise TypeError(f"sample_weight must hold real numbers, got {weights.dtype}.")
+        raise TypeError(f"{name} must hold real numbers, got {weights.dtype}.")
     try:
         weights = weights.astype(np.float64)
     except OverflowError as error:
-        raise ValueError("sample_weight holds a number that float64 cannot hold.") from error
+        raise ValueError(f"{name} holds a number that float64 cannot hold.") from error
     bad = np.flatnonzero(~np.isfinite(weights))
     if bad.size:
         raise ValueError(
-            f"sample_weight contains NaN or infinity, first in row {bad[0]}: {weights[bad[0]]}."
+            f"{name} contains NaN or infinity, first in row {bad[0]}: {weights[bad[0]]}."
         )
     bad = np.flatnonzero(weights < 0)
     if bad.size:
         raise ValueError(
-            f"Negative values in data passed to `sample_weight`, first in row {bad[0]}: "
-            f"{weights[bad[0]]}."
+            f"Negative values in data passed to `{name}`, first in row {bad[0]}: {weights[bad[0]]}."
         )
     bad = np.flatnonzero(
         (weights > 0) & ((weights < 1 / _LARGEST_WEIGHT) | (weights > _LARGEST_WEIGHT))
     )
     if bad.size:
         raise ValueError(
-            f"sample_weight is {weights[bad[0]]} in row {bad[0]}: weights must be 0 or between "
-            f"{1 / _LARGEST_WEIGHT:g} and {_LARGEST_WEIGHT:g}. Divide them by their mean."
+            f"{name} is {weights[bad[0]]} in row {bad[0]}: it must be 0 or between "
+            f"{1 / _LARGEST_WEIGHT:g} and {_LARGEST_WEIGHT:g}. Divide all of them by their mean."
         )
     return None if bool(np.all(weights == 1.0)) else weights
 

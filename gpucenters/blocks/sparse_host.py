@@ -32,6 +32,7 @@ def add_class_sums(
     m: int,
     codes: np.ndarray,
     weights: np.ndarray | None,
+    square_factors: np.ndarray | None,
     total: np.ndarray,
     square: np.ndarray | None,
     sum_of_squares: np.ndarray | None,
@@ -48,7 +49,7 @@ def add_class_sums(
     m : int
         The number of features: sums of class c begin at c * m in ``total``.
     codes : array of shape (n,)
-    weights : array of shape (n,), float64, or None
+    weights, square_factors : arrays of shape (n,), float64, or None
     total, square : flat arrays, float64; square may be None
     sum_of_squares : array of shape (K,), float64, or None
     """
@@ -71,6 +72,8 @@ def add_class_sums(
             sparsetools.scatter_add(sum_of_squares, codes[span].astype(e.minor.dtype), by_row)
         if square is not None:
             np.multiply(x, x if weights is None else e.values, out=x, casting="unsafe")
+            if square_factors is not None:
+                sparsetools.scale_rows(e.offsets, e.minor, x, square_factors[span])
             sparsetools.scatter_add(square, key, x)
 
 

@@ -73,8 +73,8 @@ def _add_on_device(matrix: Compressed, samples: Samples, into: RawSums, ctx: Con
         if values.dtype not in (xp.float32, xp.float64, xp.bool):
             values = xp.astype(values, xp.float64)
         kernels.add_class_sums(
-            *(values, e.minor, e.offsets, e.first, e.by_row),
-            *(codes, samples.backend_weights, total, square, slots),
+            *(values, e.minor, e.offsets, e.first, e.by_row, codes),
+            *(samples.backend_weights, samples.backend_square_factors, total, square, slots),
         )
     if sum_of_squares is not None:
         sum_of_squares += xp.sum(slots, axis=1)
@@ -90,10 +90,11 @@ def _add_entries(
     total, square, sum_of_squares = cast("tuple[Array, Array | None, Array | None]", tuple(flat))
     codes: Array = samples.backend_codes
     weights: Array | None = samples.backend_weights
+    factors: Array | None = samples.backend_square_factors
     runs = matrix.entries(ctx, *cut)
     if matrix.has_compiled_loops:
         sums = total, square, sum_of_squares
-        sparse_host.add_class_sums(runs, ctx.chunk, kind, m, codes, weights, *sums)
+        sparse_host.add_class_sums(runs, ctx.chunk, kind, m, codes, weights, factors, *sums)
         return
     base = xp.astype(codes, kind) * m
     for entries in runs:
@@ -105,7 +106,8 @@ def _add_entries(
             continue
         sx = sx * x
         if square is not None:
-            numpy_cupy.scatter_add(square, key, sx, xp)
+            squares = sx if factors is None else sx * entries.of_row(factors)
+            numpy_cupy.scatter_add(square, key, squares, xp)
         if sum_of_squares is not None:
             code = xp.astype(entries.of_row(codes), xp.int64)
             sum_of_squares += xp.bincount(code, weights=sx, minlength=samples.n_classes)

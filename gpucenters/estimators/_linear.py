@@ -1,4 +1,4 @@
-"""Decisions that are linear in the features of the support."""
+"""Decisions with class priors, and those that are linear in the features of the support."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ class LinearClassifier(Classifier):
         return self._wide_form()[1]
 
 
-class LinearDecision(LinearClassifier, CenterClassifier):
-    """Linear decisions of centers, with priors."""
+class PriorDecision(CenterClassifier):
+    """The priors of the classes, those of classes that a stream has not met left out."""
 
     def _log_prior(self) -> list[float]:
         """Log priors of all classes; -inf for those not met."""
@@ -108,6 +108,10 @@ class LinearDecision(LinearClassifier, CenterClassifier):
 
     def _path_log_prior(self) -> list[float]:
         return self._log_prior()
+
+
+class LinearDecision(LinearClassifier, PriorDecision):
+    """Linear decisions of centers, with priors."""
 
     def _form_columns(self) -> Array:
         """The features of X that the form reads, ascending, where the model lives."""

@@ -8,11 +8,13 @@ import numpy as np
 
 from ..arrays.context import Context
 from ..arrays.namespace import array_namespace
+from ..arrays.special import chi2_tail
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.readers import Binarized, NotNegative
 from ..blocks.samples import Samples
 from ..solvers.bernoulli import BernoulliCenters, binarized, check_binarize, solve_bernoulli
+from ..solvers.likelihood_ratio import bernoulli_ratio
 from ..solvers.multinomial import (
     DEFAULT_TOL,
     MultinomialCenters,
@@ -21,39 +23,18 @@ from ..solvers.multinomial import (
     solve_multinomial,
 )
 from ..solvers.permutation import NullGain, bernoulli_null_gain, multinomial_null_gain
-from ..solvers.priors import class_log_prior
 from ..solvers.selection import Selection
 from ..solvers.smoothing import check_alpha
 from ..statistics.base import Recipe
 from ..statistics.class_sums import ClassSums, class_sums
 from ._base import read_only
+from ._counts import CountNaiveBayes, LikelihoodRatioTests
 from ._fitted import learned
 from ._linear import LinearDecision
-from ._selector import FeatureSelector
-from ._statistics import StatisticsClassifier
-from .validation import snapshot
 
 
-class _NaiveBayes(LinearDecision, FeatureSelector, StatisticsClassifier):
-    """Base of the two models: class sums, smoothing and priors."""
-
-    alpha: float
-    fit_prior: bool
-    class_prior: Any
-    _per_score = 1.0
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_alpha(self.alpha)
-        if not isinstance(self.fit_prior, bool | np.bool_):
-            raise ValueError(f"fit_prior={self.fit_prior!r} is not valid: use True or False.")
-
-    def _params(self) -> dict[str, Any]:
-        params = {name: getattr(self, name) for name in ("k", "alpha", "fit_prior")}
-        return params | {"class_prior": snapshot(self.class_prior)}
-
-    def _check_classes(self, weight: tuple[float, ...]) -> None:
-        class_log_prior(self.fit_prior, self.class_prior, weight)
+class _NaiveBayes(LinearDecision, CountNaiveBayes):
+    """Base of the two models whose decision is linear."""
 
     def _recipe(self) -> Recipe:
         return Recipe("class sums", self._reader())
@@ -65,33 +46,6 @@ class _NaiveBayes(LinearDecision, FeatureSelector, StatisticsClassifier):
 
     def _empty_statistics(self, block: Block, n_classes: int, ctx: Context) -> ClassSums:
         return ClassSums.empty(block, n_classes)
-
-    def _log_prior(self) -> list[float]:
-        params = self._ready().params
-        return class_log_prior(params["fit_prior"], params["class_prior"], self._class_weight())
-
-    @learned
-    def class_count_(self) -> Array:
-        """Weight of each class; float64 of shape (n_classes,)."""
-        return self._cached(
-            "class_count",
-            lambda centers, _, ctx: read_only(ctx.backend.asarray(list(self._class_weight()))),
-        )
-
-    @learned
-    def feature_count_(self) -> Array:
-        """Sum of each class and feature, without smoothing; float64, (n_classes, n_features)."""
-        # Shared, so that the next batch is added to a copy.
-        self._ready().share()
-        return read_only(self._needed_statistics("feature_count_").total)
-
-    @learned
-    def class_log_prior_(self) -> Array:
-        """Log prior of each class; float64 of shape (n_classes,)."""
-        return self._cached(
-            "class_log_prior",
-            lambda centers, _, ctx: read_only(ctx.backend.asarray(self._log_prior())),
-        )
 
     @learned
     def feature_log_prob_(self) -> Array:
@@ -139,7 +93,7 @@ class _NaiveBayes(LinearDecision, FeatureSelector, StatisticsClassifier):
             return backend.move(xp.permute_dims(by_class, (1, 0)) + priors)
 
 
-class SparseBernoulliNB(_NaiveBayes):
+class SparseBernoulliNB(_NaiveBayes, LikelihoodRatioTests):
     """Sparse Bernoulli naive Bayes classifier and feature selector.
 
     Bernoulli naive Bayes where the probabilities may differ between classes in k features only: the
@@ -189,6 +143,10 @@ class SparseBernoulliNB(_NaiveBayes):
         How much weight of each class has each feature.
     feature_log_prob_ : array of shape (n_classes, n_features_in_), float64
         Log probabilities: of each class on the support, tied elsewhere.
+    pvalues_ : ndarray of shape (n_features_in_,), float64
+        Of likelihood-ratio tests: chi-squared with n_classes - 1 degrees of freedom, of twice the
+        gain without smoothing. Asymptotic: wrong for rare features, and for sample weights that
+        are no counts.
     coef_ : array of shape (1, n_features_in_) or (n_classes, n_features_in_), float64
         The decision is ``B @ coef_.T + intercept_``, where B is X after ``binarize``: 1 where a
         value is above the threshold, else 0, so that counts above 1 change nothing. Zero outside
@@ -254,6 +212,12 @@ class SparseBernoulliNB(_NaiveBayes):
         self, statistics: ClassSums, params: dict[str, Any], ctx: Context
     ) -> BernoulliCenters:
         return solve_bernoulli(statistics, ctx, check_alpha(params["alpha"]))
+
+    def _likelihood_ratio(self, statistics: ClassSums, ctx: Context) -> Array:
+        return bernoulli_ratio(statistics, ctx)
+
+    def _tail(self, gain: Array, statistics: ClassSums) -> np.ndarray:
+        return chi2_tail(2 * gain, statistics.shape[0] - 1)
 
     def _null_gain(self, block: Block, samples: Samples, ctx: Context) -> NullGain:
         return bernoulli_null_gain(samples, check_alpha(self.alpha))

@@ -18,8 +18,11 @@ from ..estimators import (
     L1CenterClassifier,
     L2CenterClassifier,
     MahalanobisCenterClassifier,
+    ShrunkenCentroidClassifier,
     SparseBernoulliNB,
+    SparseGaussianNB,
     SparseMultinomialNB,
+    SparsePoissonNB,
 )
 from ..estimators._base import Classifier
 from ..estimators._fitted import Fitted
@@ -38,8 +41,11 @@ MODELS: dict[str, type[Classifier]] = {
         L1CenterClassifier,
         L2CenterClassifier,
         MahalanobisCenterClassifier,
+        ShrunkenCentroidClassifier,
         SparseBernoulliNB,
+        SparseGaussianNB,
         SparseMultinomialNB,
+        SparsePoissonNB,
     )
 }
 _ATTRIBUTES = (

@@ -27,14 +27,17 @@ from ..arrays.typing import Array
 from ..blocks.readers import Binarized, NotNegative
 from ..solvers.bernoulli import BernoulliCenters
 from ..solvers.covariance import Shrinkage
+from ..solvers.gaussian import GaussianCenters
 from ..solvers.gmeb.hyperplanes import Hyperplanes
 from ..solvers.l1 import L1Centers
 from ..solvers.l2 import L2Centers
 from ..solvers.mahalanobis import MahalanobisCenters
 from ..solvers.multinomial import MultinomialCenters, MultinomialSelection
+from ..solvers.poisson import PoissonCenters
 from ..solvers.selection import Selection
+from ..solvers.shrunken import ShrunkenCenters
 from ..solvers.support import SupportCenters
-from ..statistics import ClassMoments, ClassSums, CrossMoments, Recipe
+from ..statistics import ClassMoments, ClassSums, CrossMoments, ExposedSums, Recipe
 from .container import KINDS
 
 #: The classes that a file may hold. It names them: a name that was written must stay readable.
@@ -46,6 +49,8 @@ CLASSES: dict[str, Any] = {
         ClassMoments,
         ClassSums,
         CrossMoments,
+        ExposedSums,
+        GaussianCenters,
         Hyperplanes,
         L1Centers,
         L2Centers,
@@ -53,9 +58,11 @@ CLASSES: dict[str, Any] = {
         MultinomialCenters,
         MultinomialSelection,
         NotNegative,
+        PoissonCenters,
         Recipe,
         Selection,
         Shrinkage,
+        ShrunkenCenters,
         SupportCenters,
     )
 }

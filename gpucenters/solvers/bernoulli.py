@@ -173,6 +173,8 @@ def _gain(
     e = total * total_weight - total_sum * weight
     e = e + alpha * (2 * (k * total - total_sum) + (total_weight - k * weight))
     n_c = weight + 2 * alpha
+    if alpha == 0:  # what none or all samples have does not differ: e is 0
+        f, rest = (xp.where(a > 0, a, xp.ones_like(a)) for a in (f, rest))
     terms = f * phi(e / (n_c * f)) + rest * phi(-e / (n_c * rest))
     return xp.sum((n_c / n) * terms, axis=0)
 

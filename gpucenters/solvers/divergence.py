@@ -1,4 +1,4 @@
-"""Relative entropy in a form without cancellation, by which both naive Bayes models rank."""
+"""Relative entropies in a form without cancellation, by which naive Bayes models rank."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from ..arrays.functions import array_namespace, backend_of
 from ..arrays.typing import Array
 
 _SERIES_BELOW = 1e-3  # where the difference loses more digits than ranking keys can spare
+_LOG_SERIES_BELOW = 1e-2
 _FEW_CLASSES = 16  # that are worked on at a time
 _ABOVE_MINUS_ONE = -1 + 2.0**-53
 
@@ -26,12 +27,33 @@ def phi(z: Array) -> Array:
 
 
 def _exact(z: Array) -> Array:
-    xp = array_namespace(z)
     # Where 1 + z is 0, or below by rounding, 0 log 0 is 0.
-    z = xp.where(z < _ABOVE_MINUS_ONE, xp.full_like(z, _ABOVE_MINUS_ONE), z)
+    z = _above_minus_one(z)
+    return (1 + z) * log1p(z) - z
+
+
+def _above_minus_one(z: Array) -> Array:
+    xp = array_namespace(z)
+    return xp.where(z < _ABOVE_MINUS_ONE, xp.full_like(z, _ABOVE_MINUS_ONE), z)
+
+
+def log1p(z: Array) -> Array:
+    """``log(1 + z)`` for z > -1, by the logarithm of u = 1 + z and what that is rounded by.
+
+    The array API's log1p is much slower.
+    """
     u = 1 + z
-    # log1p(z), by the logarithm of u and what 1 + z is rounded by: log1p itself is much slower.
-    return u * (xp.log(u) + (z - (u - 1)) / u) - z
+    return array_namespace(z).log(u) + (z - (u - 1)) / u
+
+
+def log_excess(z: Array) -> Array:
+    """``z - log(1 + z)`` for z >= -1: convex, not negative, and 0 at 0 exactly."""
+    xp = array_namespace(z)
+    z = _above_minus_one(z)
+    series = z * (-1 / 9) + 1 / 8
+    for n in range(7, 1, -1):
+        series = 1 / n - z * series
+    return xp.where(xp.abs(z) < _LOG_SERIES_BELOW, z * z * series, z - log1p(z))
 
 
 def _series(z: Array) -> Array:

@@ -152,13 +152,13 @@ def l2_gain(total: Array, weight: list[float], backend: Backend) -> Array:
     array of shape (d,)
     """
     if len(weight) == 2:
-        delta = _differences(total, weight, backend)[0, :]
+        delta = mean_differences(total, weight, backend)[0, :]
         return 0.5 * (delta * delta)
     centred = centred_means(total, weight, backend)
     return backend.xp.sum(centred * centred, axis=0)
 
 
-def _differences(total: Array, weight: list[float], backend: Backend) -> Array:
+def mean_differences(total: Array, weight: list[float], backend: Backend) -> Array:
     """The class means less the first one: ``(W_0 T_c - W_c T_0) / (W_0 W_c)``, (K - 1, d).
 
     T are the class sums. Exact for integer data, where the difference of two rounded means is not:
@@ -173,7 +173,7 @@ def _differences(total: Array, weight: list[float], backend: Backend) -> Array:
 
 def centred_means(total: Array, weight: list[float], backend: Backend) -> Array:
     """The class means less their mean, ``free_c - tied``: (K, m), from class sums."""
-    xp, delta = backend.xp, _differences(total, weight, backend)
+    xp, delta = backend.xp, mean_differences(total, weight, backend)
     mean = xp.sum(delta, axis=0, keepdims=True) / len(weight)
     return xp.concat([-mean, delta - mean])
 

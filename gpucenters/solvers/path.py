@@ -102,6 +102,7 @@ class _Separable:
     ranking: Array
     terms: PathTerms
     base: Array  # (q + 1, S)
+    rate: Array | None  # (q + 1, S)
     distinct: Array | None  # (K, S)
     pair_forms: Callable[[int], Callable[[int, int], PairForm]]
 
@@ -117,6 +118,8 @@ class _Separable:
         read, more = (block, None) if terms.read is None else terms.read(block, ctx)
         found = read.segment_sums(terms.columns, [0, *self.ks], terms.terms, ctx)
         found = xp.cumulative_sum(found, axis=1) + self.base[:, :, None]
+        if self.rate is not None and terms.exposure is not None:
+            found = found + self.rate[:, :, None] * terms.exposure(block, ctx)
         scores, bound = found[:-1, :, :], found[-1, :, :]
         if more is not None:
             bound = bound + more
@@ -164,6 +167,9 @@ def _separable(
         base = base + centers.backend.zeros((1, len(ks)))
     else:
         base = base + xp.cumulative_sum(segment_totals(terms.base, cuts), axis=1)
+    rate = None
+    if terms.rate is not None:
+        rate = xp.cumulative_sum(segment_totals(terms.rate, cuts), axis=1)
     distinct = None
     if terms.parameters:
         distinct = _distinct(terms.parameters, log_prior, cuts)
@@ -172,7 +178,7 @@ def _separable(
     def pair_forms(s: int) -> Callable[[int, int], PairForm]:
         return cache(centers.pair_forms(xp.sort(ranking[: ks[s]])))
 
-    return _Separable(centers, ks, log_prior, ranking, terms, base, distinct, pair_forms)
+    return _Separable(centers, ks, log_prior, ranking, terms, base, rate, distinct, pair_forms)
 
 
 def _doubtful(scores: Array, bound: Array, distinct: Array | None) -> Array:

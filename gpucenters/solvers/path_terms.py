@@ -35,6 +35,10 @@ class PathTerms(NamedTuple):
         The features of X that these comparisons read; by default those of the support.
     read : callable, optional
         From rows of X to the block that ``terms`` read and a further bound of each row.
+    rate : array of shape (q + 1, d), optional
+        What a feature adds for each unit of the exposure of a sample.
+    exposure : callable, optional
+        From rows of X to their exposures.
     """
 
     terms: Terms
@@ -46,6 +50,8 @@ class PathTerms(NamedTuple):
     compared: bool = False
     compared_columns: Array | None = None
     read: Callable[[Block, Context], tuple[Block, Array]] | None = None
+    rate: Array | None = None
+    exposure: Callable[[Block, Context], Array] | None = None
 
 
 def linear_terms(form: FeatureForm, columns: Array, log_prior: list[float]) -> PathTerms:

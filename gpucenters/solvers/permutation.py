@@ -20,6 +20,7 @@ from ..blocks.labels import Labels
 from ..blocks.samples import Samples
 from .bernoulli import bernoulli_gain
 from .divergence import divergence
+from .exposure import row_totals
 from .l1 import l1_loss, l1_medians, scaled_l1_gain
 from .l2 import l2_gain, scaled_l2_gain
 from .scaling import Scale, scale_divisor, scale_of_sums
@@ -54,9 +55,9 @@ def l2_null_gain(samples: Samples, scale: str | None, sigma: Array | None) -> Nu
     ) -> Array:
         if scale == "pooled":
             total, by_labels = _pooled_scale(strip, start, stop, labels)
-            return _of_shape(scaled_l2_gain(total, by_labels, samples), labels)
+            return of_shape(scaled_l2_gain(total, by_labels, samples), labels)
         total = strip.label_sums(labels, start, stop)
-        found = _of_shape(l2_gain(_flat(total), weight, backend), labels)
+        found = of_shape(l2_gain(flat(total), weight, backend), labels)
         if sigma is None:
             return found
         of_columns = xp.take(sigma, columns)[:, None]
@@ -80,7 +81,7 @@ def l1_null_gain(samples: Samples, scale: str | None, sigma: Array | None) -> Nu
         found, *loss = strip.map_label_medians(medians, results, labels, start, stop, ctx)
         if scale == "pooled":
             _, flat = _pooled_scale(strip, start, stop, labels)
-            by_labels = Scale(*(_of_shape(part, labels) for part in flat))
+            by_labels = Scale(*(of_shape(part, labels) for part in flat))
             return scaled_l1_gain(found, loss[0], by_labels, samples)
         return found if sigma is None else found / xp.take(sigma, columns)[:, None]
 
@@ -94,8 +95,8 @@ def bernoulli_null_gain(samples: Samples, alpha: float) -> NullGain:
     def gain(
         strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
     ) -> Array:
-        total = _flat(strip.label_sums(labels, start, stop))
-        return _of_shape(bernoulli_gain(total, weight, alpha, backend), labels)
+        total = flat(strip.label_sums(labels, start, stop))
+        return of_shape(bernoulli_gain(total, weight, alpha, backend), labels)
 
     return gain
 
@@ -104,7 +105,7 @@ def multinomial_null_gain(block: Block, samples: Samples, alpha: float, ctx: Con
     """Gains of sparse multinomial naive Bayes: h_i(p) at p the shares of the classes in all."""
     backend, m = block.backend, block.shape[1]
     xp, k = backend.xp, samples.n_classes
-    row_sums = block.product(backend.arange(m), backend.zeros(m), backend.zeros((m, 1)) + 1.0, ctx)
+    row_sums = row_totals(block, ctx)[:, None]
 
     @lru_cache(maxsize=1)
     def shares(labels: Labels) -> list[Array]:
@@ -123,17 +124,18 @@ def multinomial_null_gain(block: Block, samples: Samples, alpha: float, ctx: Con
 def _pooled_scale(strip: Strip, start: int, stop: int, labels: Labels) -> tuple[Array, Scale]:
     """Class sums, and the scale within the classes, of each column and permutation: (K, b * p)."""
     samples = labels.samples
-    total, centred = (_flat(part) for part in strip.label_moments(labels, start, stop))
+    total, centred = (flat(part) for part in strip.label_moments(labels, start, stop))
     divisor = scale_divisor(samples, "pooled")
     return total, scale_of_sums(total, centred, samples, "pooled", divisor)
 
 
-def _flat(sums: Array) -> Array:
+def flat(sums: Array) -> Array:
     """(K, b, p) as (K, b * p): to the models each pair is one feature."""
     return array_namespace(sums).reshape(sums, (sums.shape[0], -1))
 
 
-def _of_shape(gain: Array, labels: Labels) -> Array:
+def of_shape(gain: Array, labels: Labels) -> Array:
+    """Gains of these pairs as (b, p)."""
     return array_namespace(gain).reshape(gain, (-1, labels.count))
 
 

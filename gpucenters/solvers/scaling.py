@@ -15,7 +15,7 @@ from ..statistics.base import Statistics
 from ..statistics.moments import ClassMoments
 from .selection import warn
 
-_EPS = 2.0**-52
+EPS = 2.0**-52
 _LEAST_DIVISOR = 0.5  # the degrees of freedom of numbers of repetitions are whole
 
 SCALES = (None, "std", "pooled")
@@ -164,13 +164,13 @@ def scale_of_sums(
     constant = is_constant(variance, xp.abs(mean), n)
     separates = xp.zeros_like(constant)
     if scale == "pooled":
-        pooled, least = within / divisor, n * _EPS * variance
+        pooled, least = within / divisor, n * EPS * variance
         separates = ~constant & (pooled <= least)
         variance = xp.maximum(pooled, least)
     # A product of tiny numbers may underflow to zero.
     one = constant | (variance <= 0)
     sigma = xp.sqrt(xp.where(one, xp.ones_like(variance), variance))
-    rounding = 2 * len(weight) * n * _EPS * xp.abs(mean)
+    rounding = 2 * len(weight) * n * EPS * xp.abs(mean)
     return Scale(sigma, separates, xp.where(constant, rounding, xp.zeros_like(mean)))
 
 
@@ -181,7 +181,7 @@ def separation(classes: Statistics | Samples) -> float:
     distance, so that the distance is W / sqrt(W_0 W_1 n eps) for each such feature.
     """
     w0, w1 = classes.class_weight
-    return (w0 + w1) / math.sqrt(w0) / math.sqrt(w1) / math.sqrt(sum(classes.count) * _EPS)
+    return (w0 + w1) / math.sqrt(w0) / math.sqrt(w1) / math.sqrt(sum(classes.count) * EPS)
 
 
 def warn_of_separating(separates: Array) -> None:
@@ -225,7 +225,7 @@ def separating_features(
     """
     variance, mean, _ = variance_over_all(total, within, weight, backend)
     constant = is_constant(variance, backend.xp.abs(mean), n)
-    return ~constant & (within / sum(weight) <= n * _EPS * variance)
+    return ~constant & (within / sum(weight) <= n * EPS * variance)
 
 
 def variance_over_all(
@@ -242,4 +242,4 @@ def variance_over_all(
 
 def is_constant(variance: Array, size: Array, n: int) -> Array:
     """The bound of scikit-learn's StandardScaler for a constant feature of values of some size."""
-    return variance <= n * _EPS * variance + (n * _EPS * size) ** 2
+    return variance <= n * EPS * variance + (n * EPS * size) ** 2

@@ -31,7 +31,7 @@ class Recipe:
     Attributes
     ----------
     kind : str
-        What they hold: "class sums", "class moments" or "cross moments".
+        What they hold: "class sums", "exposed sums", "class moments" or "cross moments".
     reader : Reader or None
         What the values of X were read as.
     per_feature : bool
@@ -40,6 +40,8 @@ class Recipe:
         Whether third and fourth moments are kept.
     final : tuple of K floats, or None
         The weights of the classes in all the data, where these had to be known beforehand.
+    exposure : {"total", "unit", "given"} or None
+        What the exposure of a row is: its total, 1, or a number that was given.
     """
 
     kind: str
@@ -47,6 +49,7 @@ class Recipe:
     per_feature: bool = False
     fourth: bool = False
     final: tuple[float, ...] | None = None
+    exposure: str | None = None
 
     def serves(self, needed: Recipe) -> bool:
         """Whether statistics made so hold all that a model needs."""
@@ -55,12 +58,14 @@ class Recipe:
             and self.reader == needed.reader
             and self.per_feature >= needed.per_feature
             and self.fourth >= needed.fourth
+            and self.exposure in (needed.exposure, "given")
         )
 
     def __str__(self) -> str:
         parts = [self.kind]
         parts += [f"of values read by {self.reader}"] if self.reader else []
         parts += ["with second moments for each feature"] if self.per_feature else []
+        parts += [f"with {self.exposure} exposures"] if self.exposure else []
         parts += ["with fourth moments"] if self.fourth else []
         parts += [f"for final class weights {list(self.final)}"] if self.final else []
         return " ".join(parts)

@@ -65,12 +65,17 @@ def class_sums(block: Block, samples: Samples, ctx: Context) -> ClassSums:
         only if a sum is not finite.
     """
     sums = ClassSums.empty(block, samples.n_classes).add(block, samples, ctx)
-    if not all(math.isfinite(s) for s in feature_sums(sums.total, ctx)):
-        block.check_finite(False, ctx)
-        xp = sums.backend.xp
-        bad = xp.nonzero(~xp.all(xp.isfinite(sums.total), axis=0))[0]
-        raise_overflow(int(bad[0]) if bad.shape[0] else 0)
+    require_finite_sums(sums.total, block, ctx)
     return sums
+
+
+def require_finite_sums(sums: Array, block: Block, ctx: Context) -> None:
+    """Raise for the first bad value of a block if its sums, (K, m), are not finite."""
+    if not all(math.isfinite(s) for s in feature_sums(sums, ctx)):
+        block.check_finite(False, ctx)
+        xp = ctx.backend.xp
+        bad = xp.nonzero(~xp.all(xp.isfinite(sums), axis=0))[0]
+        raise_overflow(int(bad[0]) if bad.shape[0] else 0)
 
 
 def feature_sums(total: Array, ctx: Context) -> list[float]:

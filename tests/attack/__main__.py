@@ -32,6 +32,7 @@ NAMES = [
     "l2",
     "l1",
     "naive_bayes",
+    "densities",
     "mahalanobis",
     "containers",
     "damaged",
@@ -39,6 +40,7 @@ NAMES = [
     "streams",
     "threads",
     "budget",
+    "cluster",
 ]
 
 

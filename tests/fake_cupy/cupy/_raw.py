@@ -23,6 +23,7 @@ def add_class_sums(
     by_row: int,
     codes: np.ndarray,
     weights: Any,
+    square_factors: Any,
     width: int,
     total: np.ndarray,
     square: Any,
@@ -37,7 +38,8 @@ def add_class_sums(
     code = codes[row].astype(np.int64)
     np.add.at(total.reshape(-1), code * width + column, sx)
     if not isinstance(square, int):
-        np.add.at(square.reshape(-1), code * width + column, sx * x)
+        factor = 1 if isinstance(square_factors, int) else square_factors[row]
+        np.add.at(square.reshape(-1), code * width + column, sx * x * factor)
     if not isinstance(energy, int):
         slot = np.arange(stored) // 8 % slots
         np.add.at(energy.reshape(-1), code * slots + slot, sx * x)

@@ -1,0 +1,136 @@
+"""Fitting where the partitions are."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, TypeVar
+
+import numpy as np
+from dask.delayed import delayed
+from sklearn.base import clone
+
+from ..estimators import L1CenterClassifier
+from ..estimators._model import CenterModel
+from ..estimators._statistics import StatisticsClassifier
+from ..estimators.labels import encode, host_labels
+from .cluster import compute, current_client, named, task_name
+from .medians import fit_medians
+from .partitions import Partitions, aligned, partitions_of
+from .sums import n_lanes, summed
+
+Model = TypeVar("Model", bound=CenterModel)
+
+
+def fit(estimator: Model, X: Any, y: Any, sample_weight: Any = None, client: Any = None) -> Model:
+    """Fit a model to data in partitions on a Dask cluster.
+
+    Where statistics determine the model, each partition is added to the statistics of its lane
+    where it is, lanes merge, and the caller solves once. With exact sums, as those of integers are,
+    the model has the bits that the estimator's own ``fit`` gives; otherwise it is equal up to
+    rounding, and has the same bits for any number of workers. For l1 centers, columns whose medians
+    all are zero are settled by counts; the values of the others are brought together by ranges of
+    columns, each solved on one worker. ``gpucenters/dask/README.md`` has the memory and the network
+    traffic as formulas.
+
+    Parameters
+    ----------
+    estimator : estimator of gpucenters
+        Stays as it is. ``verbose=True`` shows Dask's progress bar.
+    X : Dask array or DataFrame, or list of delayed objects or futures
+        Of shape (n_samples, n_features), divided along the rows. Partitions are NumPy or CuPy
+        arrays, CSR or CSC of SciPy or cupyx, or DataFrames. Numbers of rows need not be known.
+    y : Dask array or Series, list of delayed objects or futures, or array
+        Labels of shape (n_samples,), divided as X is. An array in memory is divided where X's
+        numbers of rows are known.
+    sample_weight : as y, optional
+    client : dask.distributed.Client, optional
+        By default the current one.
+
+    Returns
+    -------
+    estimator
+        A fitted clone, in this process.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As the estimator's ``fit``, with the number of the partition; for y or weights that are
+        divided otherwise than X; for an estimator that is no model of this library.
+    RuntimeError
+        For a partition that still fails after some trials, and for workers with another version.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from dask.distributed import Client
+    >>> from sklearn.datasets import load_iris
+    >>> from gpucenters import L2CenterClassifier
+    >>> from gpucenters.dask import fit
+    >>> X, y = load_iris(return_X_y=True)
+    >>> with Client(processes=False, dashboard_address=None) as client:
+    ...     model = fit(L2CenterClassifier(k=2, scale="std"), da.from_array(X, chunks=(50, 4)), y)
+    >>> model.support_
+    array([2, 3])
+    """
+    if not isinstance(estimator, StatisticsClassifier | L1CenterClassifier):
+        raise TypeError(
+            "gpucenters.dask.fit() takes the models that statistics determine, and "
+            f"L1CenterClassifier; got {type(estimator).__name__}."
+        )
+    estimator._check_parameters()
+    parts = partitions_of(X, "X")
+    labels = aligned(y, parts, "y")
+    weights = None if sample_weight is None else aligned(sample_weight, parts, "sample_weight")
+    client = current_client(client)
+    token, verbose, model = uuid.uuid4().hex, bool(estimator.verbose), clone(estimator)
+    classes, rows = _labels(client, parts, labels, token)
+    if len(classes) < 2:
+        raise ValueError(
+            f"{type(model).__name__} needs samples of at least two classes; y holds "
+            f"{len(classes)} class: {classes.tolist()}."
+        )
+    data = (parts, labels, weights)
+    if isinstance(model, StatisticsClassifier):
+        lanes = n_lanes(len(parts), _sums_bytes(X, len(classes)))
+        statistics = compute(client, summed(model, classes, data, lanes, token), verbose)
+        return model.fit_statistics(statistics)
+    return fit_medians(client, model, classes, data, rows, token)
+
+
+def _labels(client: Any, X: Partitions, y: Partitions, token: str) -> tuple[np.ndarray, list[int]]:
+    """The distinct labels, and the number of rows of each partition: one pass over y."""
+    found = compute(
+        client,
+        delayed(
+            [
+                delayed(_distinct)(
+                    i, labels, dask_key_name=task_name("gpucenters-read-labels", token, i)
+                )
+                for i, labels in enumerate(y.items)
+            ]
+        ),
+        verbose=False,
+    )
+    rows = [n for _, n in found]
+    for i, (n, n_x) in enumerate(zip(rows, X.rows or rows, strict=True)):
+        if n != n_x:
+            raise ValueError(f"partition {i} has {n_x:,} rows of X, but {n:,} of y.")
+    if not sum(rows):
+        raise ValueError("no partition holds a row.")
+    return encode(np.concatenate([labels for labels, n in found if n]))[0], rows
+
+
+def _distinct(i: int, y: Any) -> tuple[np.ndarray, int]:
+    try:
+        labels = host_labels(y, "gpucenters.dask.fit", y.shape[0])
+        return encode(labels)[0] if labels.size else labels, labels.size
+    except Exception as error:
+        raise named(error, i) from error
+
+
+def _sums_bytes(X: Any, n_classes: int) -> int:
+    """What the sums of one lane take, where the number of columns is known."""
+    shape = getattr(X, "shape", (0, 0))
+    m = shape[1] if len(shape) == 2 and isinstance(shape[1], int) else 0
+    # Unknown: as if they were wide.
+    return 8 * n_classes * m if m else 2**62

@@ -1,0 +1,110 @@
+"""Ranges of columns of all partitions, brought together and solved one by one."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from dask.delayed import delayed
+from sklearn.base import clone
+
+from ..arrays.backend import HOST
+from ..arrays.namespace import array_namespace, is_sparse, sparse_module, to_numpy
+from ..estimators import L1CenterClassifier
+from ..estimators.validation import check_container
+from ..solvers.l1 import L1Centers
+from .cluster import compute, named, task_name
+from .partitions import Partitions
+
+
+class Solved(NamedTuple):
+    """The solution of some columns, on the host."""
+
+    columns: np.ndarray
+    centers: L1Centers
+
+
+def solve_ranges(
+    client: Any,
+    model: L1CenterClassifier,
+    data: tuple[Partitions, Partitions, Partitions | None],
+    ranges: list[np.ndarray],
+    token: str,
+) -> list[Solved]:
+    """The l1 centers of each range of columns, from the rows of all partitions."""
+    X, y, weight = data
+    cuts = [
+        delayed(_cut, nout=len(ranges))(
+            i, part, ranges, dask_key_name=task_name("gpucenters-cut-columns", token, i)
+        )
+        for i, part in enumerate(X.items)
+    ]
+    whole = [
+        delayed(_joined)(list(p.items), dask_key_name=task_name(f"gpucenters-join-{name}", token))
+        for name, p in (("labels", y), ("weights", weight))
+        if p is not None
+    ]
+    # Each range finds its own columns, of all features: k, "all" here, is for all ranges together.
+    local = clone(model).set_params(k="all", verbose=False)
+    tasks = [
+        delayed(_solve)(
+            local,
+            columns,
+            [cut[r] for cut in cuts],
+            *whole,
+            dask_key_name=task_name("gpucenters-solve-columns", f"{r}-{token}"),
+        )
+        for r, columns in enumerate(ranges)
+    ]
+    return compute(client, delayed(list)(tasks), bool(model.verbose))
+
+
+def _cut(i: int, X: Any, ranges: list[np.ndarray]) -> tuple[Any, ...]:
+    """The columns of each range; None of a partition without rows."""
+    if X.shape[0] == 0:
+        return (None,) * len(ranges)
+    try:
+        X = check_container(X, "gpucenters.dask.fit")
+        _check_finite(X)
+        if is_sparse(X):
+            X = X.tocsc()
+        return tuple(X[:, columns] for columns in ranges)
+    except Exception as error:
+        raise named(error, i) from error
+
+
+def _check_finite(X: Any) -> None:
+    """Raise for a value that is not finite: later, partitions cannot be told apart."""
+    xp = array_namespace(X)
+    values = X.data if is_sparse(X) else X
+    if bool(xp.all(xp.isfinite(values))):
+        return
+    if is_sparse(X):
+        entries = X.tocoo()
+        at = int(xp.nonzero(~xp.isfinite(entries.data))[0][0])
+        row, feature, value = int(entries.row[at]), int(entries.col[at]), entries.data[at]
+    else:
+        row, feature = (int(x[0]) for x in xp.nonzero(~xp.isfinite(X)))
+        value = X[row, feature]
+    raise ValueError(
+        f"Input X contains {'NaN' if value != value else 'infinity'} in feature {feature} "
+        f"(first in row {row})."
+    )
+
+
+def _joined(parts: list[Any]) -> Any:
+    return np.concatenate([to_numpy(part).reshape(-1) for part in parts])
+
+
+def _solve(
+    model: L1CenterClassifier, columns: np.ndarray, pieces: list[Any], y: Any, weight: Any = None
+) -> Solved:
+    pieces = [piece for piece in pieces if piece is not None]
+    xp = array_namespace(pieces[0])
+    if is_sparse(pieces[0]):
+        X = sparse_module(xp).vstack(pieces, format="csc")
+    else:
+        X = xp.concat(pieces, axis=0)
+    centers = model.fit(X, y, sample_weight=weight)._centers().to(HOST)
+    assert isinstance(centers, L1Centers)
+    return Solved(columns, centers)

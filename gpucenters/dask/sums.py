@@ -1,0 +1,111 @@
+"""Statistics of all partitions: added along a few lanes, which are merged by a tree.
+
+The partitions of a lane are added in their order, each to a copy of the sums before it. So a task
+that is run anew adds nothing twice; the result has the same bits for any number of workers and any
+order of completion; and memory is bounded by lanes, not by partitions. Of sums and partition,
+the scheduler moves to the other whichever is smaller.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from dask.delayed import Delayed, delayed
+
+from ..estimators._statistics import StatisticsClassifier
+from ..statistics.base import Statistics
+from .cluster import named, task_name
+from .partitions import Partitions
+
+#: Fewest and most lanes, and the bytes that the sums of all lanes may take where there are more.
+FEWEST_LANES, MOST_LANES, LANE_BYTES = 8, 64, 2**30
+
+
+def n_lanes(n_partitions: int, sums_bytes: int) -> int:
+    """The number of lanes: a function of the data alone, so that the bits are too."""
+    lanes = LANE_BYTES // max(sums_bytes, 1)
+    return max(1, min(n_partitions, max(FEWEST_LANES, min(MOST_LANES, lanes))))
+
+
+def summed(
+    model: StatisticsClassifier,
+    classes: np.ndarray,
+    data: tuple[Partitions, Partitions, Partitions | None],
+    lanes: int,
+    token: str,
+    read: Callable[[Any], Any] | None = None,
+) -> Delayed:
+    """The statistics of all partitions that a model needs, as a delayed object.
+
+    Parameters
+    ----------
+    model : StatisticsClassifier
+        Not fitted.
+    classes : array of shape (K,)
+        All labels.
+    data : (X, y, sample_weight)
+    lanes : int
+    token : str
+        What makes the names of the tasks unique.
+    read : callable, optional
+        What is done with each X first.
+    """
+    X, y, weight = data
+    n, ends = len(X), dict[int, Delayed]()
+    for i in range(n):
+        lane = i * lanes // n
+        ends[lane] = delayed(_add)(
+            ends.get(lane, model),
+            i,
+            X.items[i],
+            y.items[i],
+            None if weight is None else weight.items[i],
+            classes,
+            read,
+            dask_key_name=task_name("gpucenters-add-partition", token, i),
+        )
+    level, merging = list(ends.values()), 0
+    while len(level) > 1 or not merging:
+        level = [
+            delayed(_merge)(
+                level[j : j + 2],
+                dask_key_name=task_name(f"gpucenters-merge-{merging}", f"{j}-{token}"),
+            )
+            for j in range(0, len(level), 2)
+        ]
+        merging += 1
+    return level[0]
+
+
+def _add(model: Any, i: int, X: Any, y: Any, weight: Any, classes: Any, read: Any) -> Any:
+    """A copy of the model with a partition added."""
+    if X.shape[0] == 0:
+        return model
+    try:
+        model = copy.copy(model)
+        X = X if read is None else read(X)
+        return model.partial_fit(X, y, classes=classes, sample_weight=weight)
+    except Exception as error:
+        raise named(error, i) from error
+
+
+def _merge(parts: list[Any]) -> Statistics | None:
+    """The statistics of models or of merged lanes; None where there is no sample."""
+    found = [s for s in map(_statistics, parts) if s is not None]
+    if not found:
+        return None
+    return found[0] if len(found) == 1 else found[0].copy().merge(found[1])
+
+
+def _statistics(part: Any) -> Statistics | None:
+    if part is None or isinstance(part, Statistics):
+        return part
+    if not hasattr(part, "_fitted"):  # all its partitions are empty
+        return None
+    statistics = copy.copy(part._fitted.share())
+    statistics.classes = part.classes_
+    statistics.feature_names = getattr(part, "feature_names_in_", None)
+    return statistics

@@ -1,0 +1,111 @@
+"""What the naive Bayes models share: priors of the classes, p-values, and sums of counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..arrays.context import Context
+from ..arrays.namespace import to_numpy
+from ..arrays.typing import Array
+from ..solvers.priors import class_log_prior
+from ..solvers.smoothing import check_alpha
+from ..statistics.base import Statistics
+from ._base import read_only
+from ._fitted import learned
+from ._linear import PriorDecision
+from ._selector import FeatureSelector
+from ._statistics import StatisticsClassifier
+from .validation import snapshot
+
+
+class ClassPriors(PriorDecision, FeatureSelector, StatisticsClassifier):
+    """Base of all of them: weights and priors of the classes."""
+
+    _per_score = 1.0
+
+    @learned
+    def class_count_(self) -> Array:
+        """Weight of each class; float64 of shape (n_classes,)."""
+        return self._cached(
+            "class_count",
+            lambda centers, _, ctx: read_only(ctx.backend.asarray(list(self._class_weight()))),
+        )
+
+    @learned
+    def class_log_prior_(self) -> Array:
+        """Log prior of each class; float64 of shape (n_classes,)."""
+        return self._cached(
+            "class_log_prior",
+            lambda centers, _, ctx: read_only(ctx.backend.asarray(self._log_prior())),
+        )
+
+
+class LikelihoodRatioTests(StatisticsClassifier):
+    """P-values of likelihood-ratio tests, of models that say what the statistic is."""
+
+    def _likelihood_ratio(self, statistics: Any, ctx: Context) -> Array:
+        """The gain without smoothing: half the logarithm's statistic of each feature, (m,)."""
+        raise NotImplementedError
+
+    def _tail(self, gain: Array, statistics: Any) -> np.ndarray:
+        """The probability of at least such a gain where no feature differs between classes."""
+        raise NotImplementedError
+
+    def _statistics_of_met(self, what: str) -> Statistics:
+        """The statistics of the classes that have samples."""
+        statistics, met = self._needed_statistics(what), self._fitted.met
+        return statistics if met is None else statistics.of_classes(met)
+
+    def _tests(self) -> tuple[np.ndarray, np.ndarray]:
+        """(gain without smoothing, p-value) of each feature, on the host."""
+
+        def make(centers: Any, chosen: Any, ctx: Context) -> tuple[np.ndarray, np.ndarray]:
+            statistics = self._statistics_of_met("pvalues_")
+            gain = self._likelihood_ratio(statistics, ctx)
+            return read_only(to_numpy(gain)), read_only(self._tail(gain, statistics))
+
+        return self._cached("tests", make)
+
+    @learned
+    def pvalues_(self) -> np.ndarray:
+        """P-values of likelihood-ratio tests; float64 of shape (n_features,), on the host.
+
+        Of twice the gain without smoothing. Asymptotic: not to be trusted for rare features, nor
+        where sample weights are no numbers of repetitions. They are of each feature on its own:
+        see `sklearn.feature_selection.SelectFdr` for many.
+        """
+        return self._tests()[1]
+
+
+class CountNaiveBayes(ClassPriors):
+    """Base of the models of counts: class sums, smoothing and priors."""
+
+    alpha: float
+    fit_prior: bool
+    class_prior: Any
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_alpha(self.alpha)
+        if not isinstance(self.fit_prior, bool | np.bool_):
+            raise ValueError(f"fit_prior={self.fit_prior!r} is not valid: use True or False.")
+
+    def _params(self) -> dict[str, Any]:
+        params = {name: getattr(self, name) for name in ("k", "alpha", "fit_prior")}
+        return params | {"class_prior": snapshot(self.class_prior)}
+
+    def _check_classes(self, weight: tuple[float, ...]) -> None:
+        class_log_prior(self.fit_prior, self.class_prior, weight)
+
+    def _log_prior(self) -> list[float]:
+        params = self._ready().params
+        return class_log_prior(params["fit_prior"], params["class_prior"], self._class_weight())
+
+    @learned
+    def feature_count_(self) -> Array:
+        """Sum of each class and feature, without smoothing; float64, (n_classes, n_features)."""
+        # Shared, so that the next batch is added to a copy.
+        self._ready().share()
+        return read_only(self._needed_statistics("feature_count_").total)

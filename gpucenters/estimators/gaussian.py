@@ -1,0 +1,213 @@
+"""Sparse Gaussian naive Bayes with scikit-learn's face."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..arrays.context import Context
+from ..arrays.namespace import to_numpy
+from ..arrays.special import chi2_tail
+from ..arrays.typing import Array
+from ..blocks.block import Block
+from ..blocks.samples import Samples
+from ..solvers.gaussian import GaussianCenters, check_gaussian, solve_gaussian
+from ..solvers.likelihood_ratio import gaussian_ratio
+from ..solvers.null_gains import gaussian_null_gain
+from ..solvers.permutation import NullGain
+from ..solvers.priors import log_priors
+from ..statistics.base import Recipe
+from ..statistics.moments import ClassMoments, class_moments
+from ._base import read_only
+from ._counts import ClassPriors, LikelihoodRatioTests
+from ._fitted import learned
+from .validation import snapshot
+
+
+class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
+    """Sparse Gaussian naive Bayes classifier and feature selector.
+
+    Gaussian naive Bayes where mean and variance may differ between classes in k features only: the
+    k for which the likelihood is provably largest, for any number of classes. One pass over X
+    solves the problem for every k at once: see `with_k`. With ``k="all"`` it is scikit-learn's
+    GaussianNB; with ``ddof=1`` diagonal quadratic, and with ``pooling=1`` diagonal linear
+    discriminant analysis.
+
+    Class variances reward features that are constant, or nearly so, in one class: their density
+    there is as large as ``var_smoothing`` allows, so that they rank first. That is what the
+    likelihood says, and it harms where features are rare, as words are. Pooling is the remedy: with
+    ``pooling=1`` all classes share their variance, and values in between mix both.
+
+    Sparse data are never made dense.
+
+    Parameters
+    ----------
+    k : int, float or "all", default="all"
+        The number of features (int >= 1), a fraction of them (float in (0, 1]), or all.
+    pooling : float, default=0.0
+        0: each class has its own variance. 1: all share their mean variance. Between: a mixture.
+    var_smoothing : float, default=1e-9
+        This share of the largest variance of all features is added to the variances.
+    ddof : {0, 1}, default=0
+        The variance of a class is divided by its weight less this.
+    priors : {"empirical", "uniform"} or array of shape (n_classes,), default=None
+        Class priors, in the order of ``classes_``. None is "empirical".
+    device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
+        Where the work is done and the model lives. None follows X.
+    memory_budget : int or str, default=None
+        Workspace beyond X and the model, in bytes or as "2GB". None is a quarter of what is free.
+    verbose : bool, default=False
+        Print what was fitted.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Sorted class labels, on the host.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Only where X had string column names.
+    support_ : ndarray of shape (k,), int64
+        Selected features, ascending, on the host.
+    ranking_ : ndarray of shape (k,), int64
+        The same by descending score (ties: lower index first), on the host.
+    scores_ : array of shape (n_features_in_,), float64
+        Gain of each feature: what its own means and variances for the classes add to the
+        log-likelihood. Exactly zero where these are equal, and for features that are constant.
+    feature_importances_ : ndarray of shape (n_features_in_,), float64
+        ``scores_`` on the host.
+    pvalues_ : ndarray of shape (n_features_in_,), float64
+        Of likelihood-ratio tests of twice the gain without smoothing: chi-squared with n_classes -
+        1 (``pooling=1``) or 2 (n_classes - 1) degrees of freedom (``pooling=0``); there is none for
+        other poolings. Asymptotic: wrong for rare features, and for sample weights that are no
+        counts.
+    centers_ : array of shape (n_classes, k), float64
+        Class means of the features of the support.
+    variances_ : array of shape (n_classes, k), float64
+        Their variances, pooled and smoothed; 0 for a feature that is constant.
+    epsilon_ : float
+        What is added to the variances.
+    objective_ : float
+        Negative log-likelihood.
+    class_count_, class_log_prior_ : arrays of shape (n_classes,), float64
+
+    Notes
+    -----
+    scikit-learn's GaussianNB takes ``epsilon_`` from X without the sample weights, and in
+    `partial_fit` from the last batch alone; here it is of all samples and their weights.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from gpucenters import SparseGaussianNB
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> model = SparseGaussianNB(k=3).fit(X, y)
+    >>> model.get_feature_names_out().tolist()
+    ['area error', 'worst perimeter', 'worst area']
+    """
+
+    def __init__(
+        self,
+        k: int | float | str = "all",
+        *,
+        pooling: float = 0.0,
+        var_smoothing: float = 1e-9,
+        ddof: int = 0,
+        priors: Any = None,
+        device: str | None = None,
+        memory_budget: int | str | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.k = k
+        self.pooling = pooling
+        self.var_smoothing = var_smoothing
+        self.ddof = ddof
+        self.priors = priors
+        self.device = device
+        self.memory_budget = memory_budget
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_gaussian(self.pooling, self.var_smoothing, self.ddof)
+        if isinstance(self.priors, str):
+            log_priors(self.priors, (1.0, 1.0))
+
+    def _params(self) -> dict[str, Any]:
+        names = ("k", "pooling", "var_smoothing", "ddof")
+        params = {name: getattr(self, name) for name in names}
+        return params | {"priors": snapshot(self.priors)}
+
+    def _check_classes(self, weight: tuple[float, ...]) -> None:
+        _log_prior(self.priors, weight)
+
+    def _log_prior(self) -> list[float]:
+        return _log_prior(self._ready().params["priors"], self._class_weight())
+
+    def _recipe(self) -> Recipe:
+        return Recipe("class moments", per_feature=True)
+
+    def _make_statistics(
+        self, block: Block, samples: Samples, ctx: Context, *, mergeable: bool
+    ) -> ClassMoments:
+        return class_moments(block, samples, ctx, per_feature=True)
+
+    def _empty_statistics(self, block: Block, n_classes: int, ctx: Context) -> ClassMoments:
+        raw = block.has_implicit_zeros
+        return ClassMoments.empty(block, n_classes, per_feature=True, raw=raw)
+
+    def _solve_from(
+        self, statistics: ClassMoments, params: dict[str, Any], ctx: Context
+    ) -> GaussianCenters:
+        chosen = params["pooling"], params["var_smoothing"], params["ddof"]
+        return solve_gaussian(statistics, ctx, *chosen)
+
+    def _null_gain(self, block: Block, samples: Samples, ctx: Context) -> NullGain:
+        return gaussian_null_gain(samples, self.pooling, self.epsilon_, self.ddof)
+
+    def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
+        support = self._selection().support
+        centers, columns = self._centers().located(support)
+        assert isinstance(centers, GaussianCenters)
+        return centers.decision(block, support, columns, self._log_prior_of_met(), ctx)
+
+    def _likelihood_ratio(self, statistics: ClassMoments, ctx: Context) -> Array:
+        pooling = self._fitted.params["pooling"]
+        if pooling not in (0, 1):
+            raise ValueError(
+                f"there are p-values for pooling 0 and 1 only, not for pooling={pooling!r}, of "
+                "which the distribution is not known."
+            )
+        return gaussian_ratio(statistics, ctx, pooling)
+
+    def _tail(self, gain: Array, statistics: ClassMoments) -> np.ndarray:
+        parameters = 1 if self._fitted.params["pooling"] else 2
+        return chi2_tail(2 * gain, parameters * (statistics.shape[0] - 1))
+
+    @learned
+    def variances_(self) -> Array:
+        """Variances of each class on the support; float64 of shape (n_classes, k)."""
+
+        def variances(centers: Any, chosen: Any, ctx: Context) -> Array:
+            held, columns = centers.located(chosen.support)
+            of_met = held.variances_at(columns)
+            return read_only(self._of_every_class(of_met, held.tied_variance(columns)))
+
+        return self._cached("variances", variances)
+
+    @learned
+    def epsilon_(self) -> float:
+        """What is added to the variances."""
+        chosen = self._selection().support
+        held = self._centers().located(chosen)[0]
+        assert isinstance(held, GaussianCenters)
+        return held.epsilon
+
+    @learned
+    def feature_importances_(self) -> np.ndarray:
+        """The gain of each feature, on the host: what meta-estimators rank features by."""
+        return read_only(to_numpy(self.scores_))
+
+
+def _log_prior(priors: Any, weight: tuple[float, ...]) -> list[float]:
+    return log_priors("empirical" if priors is None else priors, weight)

@@ -1,0 +1,228 @@
+"""Sparse Poisson naive Bayes with scikit-learn's face."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..arrays.context import Context
+from ..arrays.namespace import to_numpy
+from ..arrays.special import chi2_tail, f_tail
+from ..arrays.typing import Array
+from ..blocks.block import Block
+from ..blocks.readers import NotNegative
+from ..blocks.samples import Samples
+from ..solvers.likelihood_ratio import poisson_ratio
+from ..solvers.null_gains import poisson_null_gain
+from ..solvers.permutation import NullGain
+from ..solvers.poisson import (
+    PoissonCenters,
+    check_poisson_scale,
+    dispersion_divisor,
+    solve_poisson,
+)
+from ..solvers.smoothing import check_alpha
+from ..statistics.base import Recipe
+from ..statistics.exposed_sums import ExposedSums, exposed_sums
+from ._base import read_only
+from ._counts import CountNaiveBayes, LikelihoodRatioTests
+from ._exposure import ExposedClassifier
+from ._fitted import learned
+
+
+class SparsePoissonNB(ExposedClassifier, CountNaiveBayes, LikelihoodRatioTests):
+    """Sparse Poisson naive Bayes classifier and feature selector, for counts.
+
+    The counts of a sample are Poisson with the mean of its exposure times a rate, which may differ
+    between classes in k features only: the k for which the likelihood is provably largest, for any
+    number of classes. One pass over X solves the problem for every k at once: see `with_k`. With
+    the row totals as exposures it is the multinomial model with fixed shares of the classes: with
+    ``k="all"`` and little smoothing it is scikit-learn's MultinomialNB.
+
+    Parameters
+    ----------
+    k : int, float or "all", default="all"
+        The number of features (int >= 1), a fraction of them (float in (0, 1]), or all.
+    alpha : float, default=1.0
+        Smoothing: this many events are added to each class where as many are expected; below 1e-10
+        it counts as 1e-10. Features of equal rates and features never seen have no gain.
+    exposure : {"total", None}, default="total"
+        What the counts of a sample are counted over: the sum of the row over all features (the
+        length of a document, the size of a library), or 1. Other exposures are handed as
+        ``exposure=`` to `fit`, `partial_fit` and `statistics`, and then to the methods that predict
+        too (scikit-learn's metadata routing: ``set_fit_request(exposure=True)``).
+    scale : {None, "dispersion"}, default=None
+        "dispersion": divide the gain and the scores of each feature by its variance within the
+        classes relative to Poisson's, where that is above 1: for counts that come in bursts.
+    fit_prior : bool, default=True
+        Class priors as in the training data; else all equal.
+    class_prior : array of shape (n_classes,), default=None
+        Class priors, in the order of ``classes_``.
+    device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
+        Where the work is done and the model lives. None follows X.
+    memory_budget : int or str, default=None
+        Workspace beyond X and the model, in bytes or as "2GB". None is a quarter of what is free.
+    verbose : bool, default=False
+        Print what was fitted.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Sorted class labels, on the host.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Only where X had string column names.
+    support_ : ndarray of shape (k,), int64
+        Selected features, ascending, on the host.
+    ranking_ : ndarray of shape (k,), int64
+        The same by descending score (ties: lower index first), on the host.
+    scores_ : array of shape (n_features_in_,), float64
+        Gain of each feature: what its own rates for the classes add to the log-likelihood, divided
+        by the dispersion. Exactly zero where these are equal.
+    feature_importances_ : ndarray of shape (n_features_in_,), float64
+        ``scores_`` on the host.
+    pvalues_ : ndarray of shape (n_features_in_,), float64
+        Of likelihood-ratio tests of twice the gain without smoothing: chi-squared with n_classes -
+        1 degrees of freedom; with a dispersion by the F distribution. Asymptotic: wrong for rare
+        features, and for sample weights that are no counts.
+    centers_ : array of shape (n_classes, k), float64
+        Rates of the features of the support, for a unit of exposure.
+    scale_ : array of shape (n_features_in_,), float64, or None
+        Dispersions, at least 1.
+    objective_ : float
+        Negative log-likelihood of the counts and their prior, up to terms that no rate changes.
+    class_count_, class_log_prior_ : arrays of shape (n_classes,), float64
+    class_exposure_ : array of shape (n_classes,), float64
+        Weighted sums of the exposures of each class.
+    feature_count_ : array of shape (n_classes, n_features_in_), float64
+        Class sums.
+
+    References
+    ----------
+    .. [1] D. Witten, "Classification and clustering of sequencing data using a Poisson model",
+       Annals of Applied Statistics 5(4), 2011.
+
+    Examples
+    --------
+    >>> from sklearn.feature_extraction.text import CountVectorizer
+    >>> from gpucenters import SparsePoissonNB
+    >>> texts = ["fine film", "fine and moving", "dull film", "dull and long"]
+    >>> words = CountVectorizer().fit(texts)
+    >>> model = SparsePoissonNB(k=2).fit(words.transform(texts), [1, 1, 0, 0])
+    >>> words.get_feature_names_out()[model.support_].tolist()
+    ['dull', 'fine']
+    >>> model.predict(words.transform(["a fine and long film"])).tolist()
+    [1]
+    """
+
+    def __init__(
+        self,
+        k: int | float | str = "all",
+        *,
+        alpha: float = 1.0,
+        exposure: str | None = "total",
+        scale: str | None = None,
+        fit_prior: bool = True,
+        class_prior: Any = None,
+        device: str | None = None,
+        memory_budget: int | str | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.k = k
+        self.alpha = alpha
+        self.exposure = exposure
+        self.scale = scale
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.device = device
+        self.memory_budget = memory_budget
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        tags.classifier_tags.poor_score = True  # on real numbers, as MultinomialNB
+        return tags
+
+    _kept_params = ("scale", "exposure")
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_poisson_scale(self.scale)
+
+    def _params(self) -> dict[str, Any]:
+        return super()._params() | {"scale": self.scale, "exposure": self.exposure}
+
+    def _reader(self) -> NotNegative:
+        return NotNegative(type(self).__name__)
+
+    def _keeps_squares(self) -> bool:
+        return self.scale is not None
+
+    def _recipe(self) -> Recipe:
+        squares = self._keeps_squares()
+        return Recipe("exposed sums", self._reader(), per_feature=squares, exposure=self._kind())
+
+    def _check_streaming(self, params: dict[str, Any]) -> None:
+        super()._check_streaming(params)
+        before = self._needed_statistics("partial_fit").recipe.exposure == "given"
+        if before != (self._of_rows is not None):
+            raise ValueError("exposure= must be handed to each call of partial_fit, or to none.")
+
+    def _make_statistics(
+        self, block: Block, samples: Samples, ctx: Context, *, mergeable: bool
+    ) -> ExposedSums:
+        return exposed_sums(block, samples, ctx, self._kind(), squares=self._keeps_squares())
+
+    def _empty_statistics(self, block: Block, n_classes: int, ctx: Context) -> ExposedSums:
+        kind, squares = self._kind(), self._keeps_squares()
+        return ExposedSums.of_no_samples(block, n_classes, kind, squares=squares)
+
+    def _solve_from(
+        self, statistics: ExposedSums, params: dict[str, Any], ctx: Context
+    ) -> PoissonCenters:
+        scaled = params["scale"] is not None
+        return solve_poisson(statistics, ctx, check_alpha(params["alpha"]), scaled=scaled)
+
+    def _null_gain(self, block: Block, samples: Samples, ctx: Context) -> NullGain:
+        kind = self._kind()
+        return poisson_null_gain(block, samples, check_alpha(self.alpha), kind, self.scale, ctx)
+
+    def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
+        support = self._selection().support
+        centers, columns = self._centers().located(support)
+        assert isinstance(centers, PoissonCenters)
+        form = centers.exposed_form(columns, self._log_prior_of_met())
+        exposure = self._row_exposure(block, centers.kind, ctx)
+        zeros = block.backend.zeros(support.shape[0])
+        found = block.product(support, zeros, form.coef, ctx)
+        rate = block.backend.xp.sum(form.rate, axis=1)
+        return found + exposure[:, None] * rate + form.offset
+
+    def _likelihood_ratio(self, statistics: ExposedSums, ctx: Context) -> Array:
+        return poisson_ratio(statistics, ctx)
+
+    def _tail(self, gain: Array, statistics: ExposedSums) -> np.ndarray:
+        k, centers = statistics.shape[0], self._centers()
+        scale = getattr(centers, "scale", None)
+        if scale is None:
+            return chi2_tail(2 * gain, k - 1)
+        left = dispersion_divisor(statistics.class_weight, statistics.count)
+        return f_tail(2 * gain / scale / (k - 1), k - 1, left)
+
+    @learned
+    def class_exposure_(self) -> Array:
+        """Weighted sum of the exposures of each class; float64 of shape (n_classes,)."""
+
+        def exposures(centers: Any, chosen: Any, ctx: Context) -> Array:
+            held = centers.located(chosen.support)[0].exposure
+            of_met = ctx.backend.asarray(list(held))
+            return read_only(self._of_every_class(of_met, of_met[0] * 0))
+
+        return self._cached("class_exposure", exposures)
+
+    @learned
+    def feature_importances_(self) -> np.ndarray:
+        """The gain of each feature, on the host: what meta-estimators rank features by."""
+        return read_only(to_numpy(self.scores_))

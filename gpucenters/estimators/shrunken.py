@@ -1,0 +1,220 @@
+"""Nearest shrunken centroids with scikit-learn's face."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import Any, Self
+
+from ..arrays.context import Context
+from ..blocks.block import Block
+from ..blocks.samples import Samples
+from ..solvers.null_gains import shrunken_null_gain
+from ..solvers.permutation import NullGain
+from ..solvers.shrunken import ShrunkenCenters, check_offset, check_threshold, solve_shrunken
+from ..solvers.support import needs_full
+from ..statistics.base import Recipe
+from ..statistics.moments import ClassMoments, class_moments
+from ._fitted import learned
+from ._linear import NearestCenterDecision
+from ._selector import FeatureSelector
+from ._statistics import StatisticsClassifier
+from .validation import snapshot
+
+
+class ShrunkenCentroidClassifier(NearestCenterDecision, FeatureSelector, StatisticsClassifier):
+    """Nearest shrunken centroids: classifier and feature selector of Tibshirani et al. [1]_.
+
+    The class means are moved towards the mean of all samples by a threshold in units of their
+    standard errors. Features that arrive there in all classes are left out; the others classify by
+    the standardised distance to the shrunken means. One pass over X solves the problem for every
+    threshold and every k: see `with_threshold` and `with_k`.
+
+    These are the formulas of the paper. scikit-learn's ``NearestCentroid(shrink_threshold=...)``
+    has the same centroids, but its `predict` takes other distances.
+
+    Parameters
+    ----------
+    k : int, float or "all", default="all"
+        The number of features (int >= 1), a fraction of them (float in (0, 1]), or all: the
+        threshold is that of the next feature. Features whose thresholds tie with it are left out
+        as well, so that fewer may survive.
+    threshold : float, default=None
+        The threshold, in place of k.
+    offset : float or "median", default="median"
+        Added to the standard deviation of each feature, so that features of small variance do not
+        rank first by chance: a number, or the median of all.
+    priors : {"empirical", "uniform"} or array of shape (n_classes,), default="empirical"
+        Class priors, in the order of ``classes_``.
+    device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
+        Where the work is done and the model lives. None follows X.
+    memory_budget : int or str, default=None
+        Workspace beyond X and the model, in bytes or as "2GB". None is a quarter of what is free.
+    verbose : bool, default=False
+        Print what was fitted.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Sorted class labels, on the host.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Only where X had string column names.
+    support_ : ndarray of shape (d,), int64
+        The features that survive, ascending, on the host.
+    ranking_ : ndarray of shape (d,), int64
+        The same by descending score (ties: lower index first), on the host.
+    scores_ : array of shape (n_features_in_,), float64
+        The threshold from which on a feature is left out: max_c abs(d_c).
+    threshold_ : float
+        The threshold that was given, or that k makes.
+    offset_ : float
+        What is added to the standard deviations.
+    centers_ : array of shape (n_classes, d), float64
+        Shrunken class means of the features that survive.
+    scale_ : array of shape (n_features_in_,), float64
+        Pooled standard deviations, with the offset.
+    objective_ : float
+        What the shrunken means minimise: squared standardised distances to the class means, and
+        the threshold times absolute distances to the mean of all samples.
+    coef_ : array of shape (1, n_features_in_) or (n_classes, n_features_in_), float64
+        The decision is ``X @ coef_.T + intercept_``; zero outside the support.
+    intercept_ : array of shape (1,) or (n_classes,), float64
+
+    References
+    ----------
+    .. [1] R. Tibshirani, T. Hastie, B. Narasimhan and G. Chu, "Diagnosis of multiple cancer types
+       by shrunken centroids of gene expression", PNAS 99, 2002.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from gpucenters import ShrunkenCentroidClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> model = ShrunkenCentroidClassifier(k=3).fit(X, y)
+    >>> model.get_feature_names_out().tolist()
+    ['mean perimeter', 'worst radius', 'worst perimeter']
+    >>> len(model.with_threshold(10.0).support_)
+    15
+    """
+
+    def __init__(
+        self,
+        k: int | float | str = "all",
+        *,
+        threshold: float | None = None,
+        offset: float | str = "median",
+        priors: Any = "empirical",
+        device: str | None = None,
+        memory_budget: int | str | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.k = k
+        self.threshold = threshold
+        self.offset = offset
+        self.priors = priors
+        self.device = device
+        self.memory_budget = memory_budget
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_offset(self.offset)
+        if self.threshold is not None:
+            check_threshold(self.threshold)
+            if not isinstance(self.k, str):
+                raise ValueError(
+                    f"k={self.k!r} and threshold={self.threshold!r} both say what survives: leave "
+                    "one of them out."
+                )
+
+    def _params(self) -> dict[str, Any]:
+        params = {name: getattr(self, name) for name in ("k", "threshold", "offset")}
+        return params | {"priors": snapshot(self.priors)}
+
+    def _recipe(self) -> Recipe:
+        return Recipe("class moments", per_feature=True)
+
+    def _make_statistics(
+        self, block: Block, samples: Samples, ctx: Context, *, mergeable: bool
+    ) -> ClassMoments:
+        return class_moments(block, samples, ctx, per_feature=True)
+
+    def _empty_statistics(self, block: Block, n_classes: int, ctx: Context) -> ClassMoments:
+        raw = block.has_implicit_zeros
+        return ClassMoments.empty(block, n_classes, per_feature=True, raw=raw)
+
+    def _solve_from(
+        self, statistics: ClassMoments, params: dict[str, Any], ctx: Context
+    ) -> ShrunkenCenters:
+        centers = solve_shrunken(statistics, ctx, params["offset"])
+        threshold = params["threshold"]
+        return replace(centers, threshold=None if threshold is None else float(threshold))
+
+    def _null_gain(self, block: Block, samples: Samples, ctx: Context) -> NullGain:
+        if isinstance(self.offset, str):
+            raise ValueError(
+                "permutation_gains needs the offset as a number, since a median changes with the "
+                f"labels: use offset={self.offset_:.6g}, the median under the observed labels."
+            )
+        return shrunken_null_gain(samples, float(self.offset))
+
+    def with_k(self, k: int | float | str) -> Self:
+        """A fitted copy of this model at another k, without the data and without a threshold.
+
+        Parameters
+        ----------
+        k : int, float or "all"
+
+        Returns
+        -------
+        model
+            Equal to one fitted with this k on the same data.
+        """
+        return self._at(k, None)
+
+    def with_threshold(self, threshold: float) -> Self:
+        """A fitted copy of this model at another threshold, without the data.
+
+        Parameters
+        ----------
+        threshold : float
+            Of 0 or more.
+
+        Returns
+        -------
+        model
+            Equal to one fitted with this threshold on the same data.
+        """
+        check_threshold(threshold)
+        return self._at("all", float(threshold))
+
+    def _at(self, k: Any, threshold: float | None) -> Self:
+        centers, fitted = self._centers(), self._ready()
+        if isinstance(centers, ShrunkenCenters):
+            centers = replace(centers, threshold=threshold)
+        elif threshold is not None or fitted.params["threshold"] is not None:
+            raise needs_full("Another threshold")
+        new = copy.copy(self)
+        new.k, new.threshold = k, threshold
+        selection = self._run(lambda ctx: centers.select(k, ctx))
+        params = fitted.params | {"k": k, "threshold": threshold}
+        new._fitted = fitted.shared_with(params=params, centers=centers, selection=selection)
+        return new
+
+    def _held(self) -> tuple[ShrunkenCenters, Any]:
+        """The centers, and the positions of the support in them."""
+        centers, columns = self._centers().located(self._selection().support)
+        assert isinstance(centers, ShrunkenCenters)
+        return centers, columns
+
+    @learned
+    def threshold_(self) -> float:
+        """The threshold that was given, or that k makes."""
+        centers, columns = self._held()
+        return self._run(lambda ctx: centers.threshold_of(columns))
+
+    @learned
+    def offset_(self) -> float:
+        """What is added to the standard deviations."""
+        return self._held()[0].offset

@@ -1,0 +1,73 @@
+"""Exposures of rows: totals that are read off X, and given ones, checked against it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..arrays.context import Context
+from ..arrays.typing import Array
+from ..blocks.block import Block
+from ..blocks.samples import Samples
+
+
+def row_totals(block: Block, ctx: Context) -> Array:
+    """The sum of each row over all features: (n,)."""
+    backend, m = block.backend, block.shape[1]
+    ones = backend.zeros((m, 1)) + 1.0
+    return block.product(backend.arange(m), backend.zeros(m), ones, ctx)[:, 0]
+
+
+def exposed_samples(
+    block: Block, samples: Samples, kind: str, given: Any, ctx: Context, *, squares: bool
+) -> Samples:
+    """The samples with their exposures, where the sums of a model need them.
+
+    Parameters
+    ----------
+    block : Block
+    samples : Samples
+    kind : {"total", "unit", "given"}
+    given : array of shape (n,), of any library, or None
+    ctx : Context
+    squares : bool
+        Whether squares are divided by the exposures.
+
+    Raises
+    ------
+    ValueError
+        For exposures that are no such numbers, and for a row of counts without exposure.
+    """
+    if kind == "given":
+        samples, xp = samples.with_exposure(given), block.backend.xp
+        exposure, weights = samples.backend_exposure, samples.backend_weights
+        if exposure is not None:
+            if weights is not None:  # what is left out needs none
+                exposure = xp.where(weights > 0, exposure, xp.ones_like(exposure))
+            require_exposure(block, exposure, ctx)
+        return samples
+    if kind == "unit" or not squares:
+        return samples
+    totals = row_totals(block, ctx)
+    if not bool(block.backend.xp.all(block.backend.xp.isfinite(totals))):
+        block.check_finite(False, ctx)
+    return samples.with_exposure(totals)
+
+
+def require_exposure(block: Block, exposure: Array, ctx: Context) -> None:
+    """Raise a ValueError for a row without exposure that has counts.
+
+    Parameters
+    ----------
+    block : Block
+    exposure : array of shape (n,)
+    ctx : Context
+    """
+    xp = block.backend.xp
+    if not bool(xp.any(exposure == 0)):
+        return
+    bad = xp.nonzero((exposure == 0) & (row_totals(block, ctx) > 0))[0]
+    if bad.shape[0]:
+        raise ValueError(
+            f"the exposure of row {int(bad[0])} is 0, but X has counts there. Leave the row out, "
+            "or give it an exposure above 0."
+        )

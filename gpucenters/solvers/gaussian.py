@@ -1,0 +1,354 @@
+"""Sparse Gaussian naive Bayes: mean and variance of at most k features differ between classes."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass
+from typing import Any, ClassVar, NoReturn
+
+from ..arrays.backend import Backend
+from ..arrays.context import Context
+from ..arrays.functions import array_namespace, backend_of, to_float
+from ..arrays.typing import Array
+from ..blocks.block import Block
+from ..blocks.errors import raise_overflow
+from ..blocks.samples import Samples
+from ..statistics.moments import ClassMoments, class_moments
+from .centers import SparseCenters
+from .close_scores import UNIT_ROUNDOFF
+from .densities import DensityTerms, Params, negative_log_density
+from .deviations import class_deviations, zero_if_constant
+from .divergence import log_excess
+from .entry import solve_from_data
+from .linear_form import of_priors
+from .path_terms import PathTerms
+from .scaling import EPS, zero_up_to
+
+
+@dataclass(frozen=True)
+class GaussianCenters(SparseCenters):
+    """Sparse Gaussian naive Bayes: centers are class means, each class with its own variance.
+
+    Attributes
+    ----------
+    total : array of shape (K, m), float64
+        Class sums.
+    variance : array of shape (K, m), float64
+        u_c: pooled and smoothed variances; 0 where a feature is constant, which tells nothing.
+    epsilon : float
+        What is added to the variances.
+    """
+
+    ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {
+        "gain": ("candidate",),
+        "total": ("class", "candidate"),
+        "variance": ("class", "candidate"),
+    }
+
+    total: Array
+    variance: Array
+    epsilon: float
+
+    def _at(self, columns: Array | None) -> tuple[Array, Array]:
+        take = self.backend.xp.take
+        if columns is None:
+            return self.total, self.variance
+        return take(self.total, columns, axis=1), take(self.variance, columns, axis=1)
+
+    def centers_at(self, columns: Array | None = None) -> tuple[Array, Array]:
+        deviation, tied = class_deviations(self._at(columns)[0], self.class_weight, self.backend)
+        return tied + deviation, tied
+
+    def variances_at(self, columns: Array) -> Array:
+        """Variances of the classes in some columns: (K, d)."""
+        return self._at(columns)[1]
+
+    def tied_variance(self, columns: Array) -> Array:
+        """The variance that all classes share where a feature is tied: u + b, (d,)."""
+        xp, (total, variance) = self.backend.xp, self._at(columns)
+        deviation, _ = class_deviations(total, self.class_weight, self.backend)
+        p = self.backend.asarray([w / sum(self.class_weight) for w in self.class_weight])[:, None]
+        return xp.sum(p * (variance + deviation * deviation), axis=0)
+
+    def density_params(self, columns: Array) -> Params:
+        """Tied means, deviations of the class means, 1 / variance and log(variance) / 2: (K, d)."""
+        xp, (total, variance) = self.backend.xp, self._at(columns)
+        deviation, tied = class_deviations(total, self.class_weight, self.backend)
+        some = variance > 0
+        safe, zero = xp.where(some, variance, xp.ones_like(variance)), xp.zeros_like(variance)
+        return tied + zero, deviation, xp.where(some, 1 / safe, zero), xp.log(safe) / 2
+
+    def decision(
+        self, block: Block, support: Array, columns: Array, log_prior: list[float], ctx: Context
+    ) -> Array:
+        """The scores: (n, K), or (n, 1) for two classes, class 1 less class 0.
+
+        ``score_c = log pi_c - 1/2 sum_i [log u_ci + (x_i - tied_i - dev_ci)^2 / u_ci]``.
+
+        Parameters
+        ----------
+        block : Block
+        support : array of int64 of shape (d,)
+            The features of the block.
+        columns : array of int64 of shape (d,)
+            The same features as these centers number them.
+        log_prior : list of K floats
+        ctx : Context
+        """
+        params = self.density_params(columns)
+        found = block.distance_scores(support, negative_log_density, params, None, ctx)
+        return found + self.backend.asarray(_offset(log_prior))
+
+    def path_terms(
+        self, ranking: Array, log_prior: list[float], block: Block, ctx: Context
+    ) -> PathTerms:
+        params = self.density_params(ranking)
+        terms = DensityTerms(params, 4 * UNIT_ROUNDOFF * (ranking.shape[0] + 16))
+        offset, bound = self.backend.asarray(_offset(log_prior)), 4 * of_priors(log_prior)
+        equal = [] if len(log_prior) == 2 else list(params[1:3])
+        return PathTerms(terms, ranking, None, offset, bound, equal)
+
+
+def _offset(log_prior: list[float]) -> list[float]:
+    return [log_prior[1] - log_prior[0]] if len(log_prior) == 2 else log_prior
+
+
+def gaussian_gain(
+    variance: Array, between: Array, weight: list[float], pooling: float, epsilon: float
+) -> tuple[Array, Array]:
+    """(gain, pooled and smoothed variances of the classes) of some features: shapes (b,), (K, b).
+
+    ``gain = W/2 [log(1 + b/u) + sum_c p_c g(z_c)]`` with ``g(z) = z - log(1 + z)``, where u is the
+    mean u_c, ``u_c = (1 - a) v_c + a vbar + e``, and ``z_c = u_c / u - 1``. The first term is that
+    of one-way analysis of variance, the second that of Bartlett's test.
+
+    Parameters
+    ----------
+    variance : array of shape (K, b)
+        v_c, the variances of the classes.
+    between : array of shape (b,)
+        b: the variance of the class means.
+    weight : list of K floats
+        W_c.
+    pooling, epsilon : float
+        a and e.
+    """
+    xp, total = array_namespace(variance), sum(weight)
+    off = variance - variance[0, :]
+    p = backend_of(variance).asarray([w / total for w in weight])[:, None]
+    mean_off = xp.sum(p * off, axis=0)
+    mean = variance[0, :] + mean_off
+    smoothed = (1 - pooling) * variance + pooling * mean + epsilon
+    floor = mean + epsilon
+    safe = xp.where(floor > 0, floor, xp.ones_like(floor))
+    z = (1 - pooling) * (off - mean_off) / safe
+    # 1 + z has lost the digits of small variances.
+    small = (z < -0.5) & (smoothed > 0)
+    one = xp.ones_like(z)
+    ratio = xp.where(small, smoothed, one) / xp.where(small, safe * one, one)
+    excess = xp.where(small, z - xp.log(ratio), log_excess(z))
+    spread = xp.sum(p * excess, axis=0)
+    return total / 2 * (xp.log1p(between / safe) + spread), smoothed
+
+
+def class_variances(
+    total: Array, centred: Array, weight: list[float], n: int, ddof: float, backend: Backend
+) -> tuple[Array, Array, Array]:
+    """(v_c, variance of the class means, variance of all samples) of some features.
+
+    Variances that are those of rounding are 0; all three where a feature is constant.
+
+    Parameters
+    ----------
+    total, centred : arrays of shape (K, b)
+        Class sums, and sums of squares about the class means.
+    weight : list of K floats
+        W_c.
+    n : int
+        Samples of positive weight.
+    ddof : float
+    backend : Backend
+    """
+    xp, w = backend.xp, backend.asarray(weight)[:, None]
+    deviation, grand = class_deviations(total, weight, backend)
+    between = xp.sum(w * deviation * deviation, axis=0) / sum(weight)
+    variance = zero_if_constant(centred / (w - ddof), total / w, n)
+    of_all = zero_if_constant(xp.sum(centred, axis=0) / sum(weight) + between, grand, n)
+    zero = xp.zeros_like(of_all)
+    return (
+        xp.where(of_all > 0, variance, zero),
+        xp.where(of_all > 0, between, zero),
+        of_all,
+    )
+
+
+def solve_gaussian(
+    moments: ClassMoments,
+    ctx: Context,
+    pooling: float = 0.0,
+    var_smoothing: float = 1e-9,
+    ddof: int = 0,
+) -> GaussianCenters:
+    """Sparse Gaussian naive Bayes from class moments.
+
+    The loss is the negative log-likelihood with all features free, those that are constant left
+    out: ``sum_i sum_c W_c/2 (log(2 pi u_ci) + 1)``.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        With second moments for each feature.
+    ctx : Context
+    pooling : float in [0, 1]
+    var_smoothing : float
+    ddof : {0, 1}
+
+    Returns
+    -------
+    GaussianCenters
+
+    Raises
+    ------
+    ValueError
+        For a class of no degrees of freedom, and for a feature without variance in a class.
+    """
+    backend, xp, weight = moments.backend, moments.backend.xp, moments.class_weight
+    (k, m), n, total = moments.shape, sum(moments.count), moments.total
+    _check_freedom(moments, ddof)
+    variance, gain, of_all = backend.zeros((k, m)), backend.zeros(m), backend.zeros(m)
+
+    def spread(part: slice) -> None:
+        parts = total[:, part], moments.centred_at(part)
+        found = class_variances(*parts, weight, n, ddof, backend)
+        variance[:, part], gain[part], of_all[part] = found  # the gain holds b for now
+
+    ctx.map_columns(spread, m, k)
+    epsilon = var_smoothing * to_float(xp.max(of_all))
+    w = backend.asarray(weight)[:, None]
+
+    def fill(part: slice) -> Array:
+        some = of_all[part] > 0
+        found, u = gaussian_gain(variance[:, part], gain[part], weight, pooling, epsilon)
+        found = zero_up_to(xp.zeros_like(found) + sum(weight) * (n * EPS) ** 2, found)
+        gain[part] = xp.where(some, found, xp.zeros_like(found))
+        variance[:, part] = xp.where(some, u, xp.zeros_like(u))
+        logs = xp.log(2 * math.pi * xp.where(u > 0, u, xp.ones_like(u))) + 1
+        return xp.sum(xp.where(some, w * logs / 2, xp.zeros_like(u)), keepdims=True)[0, :]
+
+    loss = to_float(ctx.sum_columns(fill, m, k)[0])
+    if epsilon == 0:
+        _require_variance(variance, of_all, moments)
+    if not math.isfinite(loss) or not bool(xp.all(xp.isfinite(gain))):
+        bad = xp.nonzero(~xp.isfinite(gain))[0]
+        raise_overflow(int(bad[0]) if bad.shape[0] else 0)
+    return GaussianCenters(backend, tuple(weight), gain, loss, None, total, variance, epsilon)
+
+
+def _check_freedom(moments: ClassMoments, ddof: int) -> None:
+    for c, w in enumerate(moments.class_weight):
+        if w - ddof <= 0:
+            raise ValueError(
+                f"ddof={ddof} leaves class {_label(moments, c)}, of weight {w:g}, no degrees of "
+                "freedom: use ddof=0, or more samples of it."
+            )
+
+
+def _label(moments: ClassMoments, c: int) -> Any:
+    return c if moments.classes is None else moments.classes[c]
+
+
+def _require_variance(variance: Array, of_all: Array, moments: ClassMoments) -> None:
+    xp = array_namespace(variance)
+    bad = xp.any(variance <= 0, axis=0) & (of_all > 0)
+    if bool(xp.any(bad)):
+        feature = int(xp.nonzero(bad)[0][0])
+        _no_variance(feature, int(xp.argmin(variance[:, feature])), moments)
+
+
+def _no_variance(feature: int, c: int, moments: ClassMoments) -> NoReturn:
+    raise ValueError(
+        f"feature {feature} has no variance in class {_label(moments, c)}, so that its density "
+        "there has no bound: use var_smoothing or pooling above 0."
+    )
+
+
+def check_gaussian(pooling: Any, var_smoothing: Any, ddof: Any) -> None:
+    """Raise a ValueError for parameters that are not valid."""
+    checks = (
+        ("pooling", pooling, 0, 1, "a number from 0 to 1"),
+        ("var_smoothing", var_smoothing, 0, 1e100, "a number of 0 or more"),
+    )
+    for name, value, least, most, what in checks:
+        number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+        if not number or not least <= value <= most:
+            raise ValueError(f"{name}={value!r} is not valid: use {what}.")
+    if isinstance(ddof, bool) or ddof not in (0, 1):
+        raise ValueError(f"ddof={ddof!r} is not valid: use 0 or 1.")
+
+
+def gaussian_nb(
+    X: Any,
+    y: Any,
+    *,
+    pooling: float = 0.0,
+    var_smoothing: float = 1e-9,
+    ddof: int = 0,
+    n_classes: int | None = None,
+    sample_weight: Any = None,
+    device: str | None = None,
+    memory_budget: int | str | None = None,
+) -> GaussianCenters:
+    """Sparse Gaussian naive Bayes of labelled data, for every k at once.
+
+    Maximises, for every k, the likelihood of Gaussian features, of which at most k may have a mean
+    and a variance that differ between classes.
+
+    Parameters
+    ----------
+    X : array or CSR/CSC matrix of shape (n, m)
+        Of any library and any real type. Left as it is.
+    y : array of integers of shape (n,)
+        Classes 0..K-1.
+    pooling : float, default=0.0
+        0: each class has its own variance. 1: all classes share their mean variance. Between: a
+        mixture of both.
+    var_smoothing : float, default=1e-9
+        This share of the largest variance of all features is added to the variances.
+    ddof : {0, 1}, default=0
+        The variance of a class is divided by its weight less this.
+    n_classes : int, optional
+        K; by default the largest code + 1.
+    sample_weight : array of shape (n,), optional
+        Weights count as repetitions; 0 leaves a sample out.
+    device : {None, "cpu", "cuda", "cuda:N", "auto"}, optional
+        Where to work; None follows X.
+    memory_budget : int or str, optional
+        Workspace beyond X and the result, in bytes or as "2GB"; a quarter of what is free.
+
+    Returns
+    -------
+    GaussianCenters
+        ``gain`` ranks the features: see `select`.
+
+    Raises
+    ------
+    ValueError
+        For NaN, infinity or values whose squares overflow (named by feature and row), a class
+        without weight, a feature without variance in a class where nothing smooths it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpucenters.solvers import gaussian_nb
+    >>> X = np.asarray([[0.0], [2.0], [4.0], [10.0]])
+    >>> gaussian_nb(X, [0, 0, 1, 1], var_smoothing=0).gain.round(6)
+    array([3.08089])
+    """
+    check_gaussian(pooling, var_smoothing, ddof)
+
+    def solve(block: Block, samples: Samples, ctx: Context) -> GaussianCenters:
+        moments = class_moments(block, samples, ctx, per_feature=True)
+        return solve_gaussian(moments, ctx, float(pooling), float(var_smoothing), int(ddof))
+
+    return solve_from_data(solve, X, y, n_classes, sample_weight, device, memory_budget)

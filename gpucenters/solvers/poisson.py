@@ -1,0 +1,320 @@
+"""Sparse Poisson naive Bayes with exposures: the separable problem for counts, for any K."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+from ..arrays.context import Context
+from ..arrays.functions import array_namespace, to_float
+from ..arrays.typing import Array
+from ..blocks.block import Block
+from ..blocks.errors import raise_overflow
+from ..blocks.readers import NotNegative
+from ..blocks.samples import Samples
+from ..statistics.exposed_sums import ExposedSums, exposed_sums
+from .centers import SparseCenters
+from .divergence import log1p, phi
+from .entry import solve_from_data
+from .exposure import exposed_samples, row_totals
+from .linear_form import FeatureForm
+from .path_terms import PathTerms, linear_terms
+from .scaling import EPS, variance_divisor, zero_up_to
+from .smoothing import check_alpha
+
+SCALES = (None, "dispersion")
+
+
+class ExposedForm(NamedTuple):
+    """A decision that is linear in the features and in the exposure of the row.
+
+    The scores are ``x[support] @ coef + e * rate + offset``; q is 1 for two classes (class 1 less
+    class 0), else K.
+
+    Attributes
+    ----------
+    coef : array of shape (d, q)
+    rate : array of shape (q, d)
+        What each feature adds for a unit of exposure.
+    offset : array of shape (q,)
+    """
+
+    coef: Array
+    rate: Array
+    offset: Array
+
+
+@dataclass(frozen=True)
+class PoissonCenters(SparseCenters):
+    """Sparse Poisson naive Bayes: centers are rates, counts for each unit of exposure.
+
+    Attributes
+    ----------
+    total : array of shape (K, m), float64
+        Class sums of counts.
+    exposure : tuple of K floats
+        E_c: the weighted sum of the exposures of each class.
+    kind : {"total", "unit", "given"}
+        What the exposure of a row is.
+    alpha : float
+        Smoothing: events that are added to each class where as many are expected.
+    """
+
+    ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {
+        **SparseCenters.ARRAYS,
+        "total": ("class", "candidate"),
+    }
+
+    total: Array
+    exposure: tuple[float, ...]
+    kind: str
+    alpha: float
+
+    def _ratios(self, columns: Array | None) -> tuple[Array, Array, Array]:
+        """(tied, z, log r) of some columns: shapes (d,), (K, d), (K, d)."""
+        xp = self.backend.xp
+        total = self.total if columns is None else xp.take(self.total, columns, axis=1)
+        exposure = self.backend.asarray(list(self.exposure))[:, None]
+        tied, expected, z = _ratios(total, exposure, self.alpha)
+        # 1 + z has lost the digits of rare events.
+        rare = z < -0.5
+        logs = xp.log(total + self.alpha) - xp.log(expected)
+        return tied, z, xp.where(rare, logs, log1p(xp.where(rare, xp.zeros_like(z), z)))
+
+    def centers_at(self, columns: Array | None = None) -> tuple[Array, Array]:
+        tied, z, _ = self._ratios(columns)
+        return tied * (1 + z), tied
+
+    def exposed_form(self, columns: Array, log_prior: list[float]) -> ExposedForm:
+        """The decision with some features free, relative to the tied rates for K > 2.
+
+        ``score_c = log pi_c + sum_i [x_i log r_ci - e t_i z_ci] / D_i``.
+        """
+        xp, scale = self.backend.xp, self.scale_at(columns)
+        tied, z, logs = self._ratios(columns)
+        rate = -tied * z
+        if scale is not None:
+            rate, logs = rate / scale, logs / scale
+        if len(log_prior) == 2:
+            rate, logs = rate[1:, :] - rate[:1, :], logs[1:, :] - logs[:1, :]
+            log_prior = [log_prior[1] - log_prior[0]]
+        return ExposedForm(xp.permute_dims(logs, (1, 0)), rate, self.backend.asarray(log_prior))
+
+    def path_terms(
+        self, ranking: Array, log_prior: list[float], block: Block, ctx: Context
+    ) -> PathTerms:
+        form, zeros = self.exposed_form(ranking, log_prior), self.backend.zeros(ranking.shape[0])
+        of_unit = FeatureForm(zeros, form.coef, form.rate, form.offset)
+        terms = linear_terms(of_unit, ranking, log_prior)
+        if self.kind == "unit":
+            return terms
+        return terms._replace(base=None, rate=terms.base, exposure=row_totals)
+
+
+def _ratios(total: Array, exposure: Array, alpha: float) -> tuple[Array, Array, Array]:
+    """(tied rate, smoothed expected count, z): z + 1 is the ratio of the rate of a class to tied.
+
+    ``t = F / E, expected_c = t E_c + alpha, z_c = (f_c E - F E_c) / E / expected_c``: z is exactly
+    0 where the rates of integer counts are equal.
+
+    Parameters
+    ----------
+    total : array of shape (K, ...)
+        Class sums f_c.
+    exposure : array that broadcasts to them
+        E_c.
+    alpha : float
+    """
+    xp = array_namespace(total)
+    counts, whole = xp.sum(total, axis=0), xp.sum(exposure, axis=0)
+    whole = xp.where(whole > 0, whole, xp.ones_like(whole))
+    tied = counts / whole
+    expected = tied * exposure + alpha
+    if alpha == 0:  # nothing is counted where nothing is expected
+        expected = xp.where(expected > 0, expected, xp.ones_like(expected))
+    return tied, expected, (total * whole - counts * exposure) / whole / expected
+
+
+def poisson_gain(total: Array, exposure: Array, alpha: float, n: int = 0) -> Array:
+    """How much the log-likelihood grows if the rates of a feature may differ between classes.
+
+    ``sum_c expected_c phi(z_c)``, with phi(z) = (1 + z) log(1 + z) - z; up to F (n eps)^2 it is the
+    rounding of sums of n samples, and 0.
+    """
+    xp = array_namespace(total)
+    _, expected, z = _ratios(total, exposure, alpha)
+    gain = xp.sum(expected * phi(z), axis=0)
+    return zero_up_to(xp.sum(total, axis=0) * (n * EPS) ** 2, gain)
+
+
+def poisson_dispersion(total: Array, exposure: Array, square: Array, divisor: float) -> Array:
+    """Pearson's dispersion of features within the classes, at least 1: shape (b,).
+
+    ``D = max(1, (1 / (W - K)) sum_c [E_c Q_c / f_c - f_c])``, where Q_c is the sum of x^2 divided
+    by the exposure; a class without counts adds nothing.
+    """
+    xp = array_namespace(total)
+    some = total > 0
+    ratio = exposure * square / xp.where(some, total, xp.ones_like(total))
+    terms = xp.where(some, ratio - total, xp.zeros_like(total))
+    found = xp.sum(terms, axis=0) / divisor
+    return xp.maximum(found, xp.ones_like(found))
+
+
+def dispersion_divisor(weight: list[float], count: list[int]) -> float:
+    """W - K, or W where the weights are no numbers of repetitions.
+
+    Raises
+    ------
+    ValueError
+        Where each class has one sample.
+    """
+    if max(count) < 2:
+        raise ValueError(
+            "scale='dispersion' needs a class of two samples at least: each of the "
+            f"{len(weight)} classes has one sample of positive weight."
+        )
+    return variance_divisor(weight, len(weight), "scale='dispersion'")
+
+
+def check_poisson_scale(scale: Any) -> None:
+    """Raise a ValueError for an unknown scale."""
+    if not (scale is None or isinstance(scale, str)) or scale not in SCALES:
+        raise ValueError(f"scale={scale!r} is not valid: use None or 'dispersion'.")
+
+
+def solve_poisson(
+    sums: ExposedSums, ctx: Context, alpha: float, *, scaled: bool = False
+) -> PoissonCenters:
+    """Sparse Poisson naive Bayes from exposed sums.
+
+    The loss is the negative log-likelihood of the counts and of their prior, without the terms
+    that no rate changes: ``sum_i sum_c [E_c t r_c - f_c log(t r_c) + alpha (r_c - log r_c)] / D``.
+
+    Parameters
+    ----------
+    sums : ExposedSums
+    ctx : Context
+    alpha : float
+        Positive.
+    scaled : bool
+        Whether the gain is divided by the dispersion, for which the sums need squares.
+
+    Returns
+    -------
+    PoissonCenters
+    """
+    backend, xp, weight = sums.backend, sums.backend.xp, sums.class_weight
+    k, m = sums.shape
+    n, gain, scale = sum(sums.count), backend.zeros(m), None
+    of_classes = sums.class_exposure(ctx)
+    whole = sum(of_classes) or 1.0
+    exposure = backend.asarray(of_classes)[:, None]
+    if scaled:
+        scale, divisor = backend.zeros(m), dispersion_divisor(weight, sums.count)
+
+    def fill(part: slice) -> Array:
+        total = sums.total[:, part]
+        found = poisson_gain(total, exposure, alpha, n)
+        counts = xp.sum(total, axis=0)
+        rate = xp.where(counts > 0, counts / whole, xp.ones_like(counts))
+        loss = counts + k * alpha - counts * xp.log(rate) - found
+        if scale is not None:
+            assert sums.square is not None
+            scale[part] = poisson_dispersion(total, exposure, sums.square[:, part], divisor)
+            found, loss = found / scale[part], loss / scale[part]
+        gain[part] = found
+        return xp.sum(loss, keepdims=True)
+
+    loss = to_float(ctx.sum_columns(fill, m, k)[0])
+    if not math.isfinite(loss):
+        bad = xp.nonzero(~xp.isfinite(gain))[0]
+        raise_overflow(int(bad[0]) if bad.shape[0] else 0)
+    kind = sums.recipe.exposure
+    assert kind is not None
+    exposures = tuple(of_classes)
+    return PoissonCenters(
+        backend, tuple(weight), gain, loss, scale, sums.total, exposures, kind, alpha
+    )
+
+
+def poisson_nb(
+    X: Any,
+    y: Any,
+    *,
+    alpha: float = 1.0,
+    exposure: Any = "total",
+    scale: str | None = None,
+    n_classes: int | None = None,
+    sample_weight: Any = None,
+    device: str | None = None,
+    memory_budget: int | str | None = None,
+) -> PoissonCenters:
+    """Sparse Poisson naive Bayes of labelled counts, for every k at once.
+
+    Maximises, for every k, the likelihood of counts that are Poisson with the mean of exposure
+    times rate, where at most k features may have rates that differ between classes. The ratio of
+    the rate of a class to the rate of all has a prior of ``alpha`` events where as many are
+    expected (Witten [1]_), so that a feature of equal rates has no gain at all.
+
+    Parameters
+    ----------
+    X : array or CSR/CSC matrix of shape (n, m)
+        Counts, of any library and any real type. Left as it is.
+    y : array of integers of shape (n,)
+        Classes 0..K-1.
+    alpha : float, default=1.0
+        Smoothing; below 1e-10 it counts as 1e-10.
+    exposure : {"total", None} or array of shape (n,), default="total"
+        What the counts of each row are counted over: their sum, 1, or what is given.
+    scale : {None, "dispersion"}, default=None
+        Divide the gain of each feature by its dispersion: counts that vary more than Poisson's.
+    n_classes : int, optional
+        K; by default the largest code + 1.
+    sample_weight : array of shape (n,), optional
+        Weights count as repetitions; 0 leaves a sample out.
+    device : {None, "cpu", "cuda", "cuda:N", "auto"}, optional
+        Where to work; None follows X.
+    memory_budget : int or str, optional
+        Workspace beyond X and the result, in bytes or as "2GB"; a quarter of what is free.
+
+    Returns
+    -------
+    PoissonCenters
+        ``gain`` ranks the features: see `select`.
+
+    Raises
+    ------
+    ValueError
+        For NaN, infinity or negative values (named by feature and row), a row of counts without
+        exposure, a class without weight.
+
+    References
+    ----------
+    .. [1] D. Witten, "Classification and clustering of sequencing data using a Poisson model",
+       Annals of Applied Statistics 5(4), 2011.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpucenters.solvers import poisson_nb
+    >>> X = np.asarray([[3, 2, 0], [1, 2, 0]])
+    >>> poisson_nb(X, [0, 1], exposure=[2, 2]).gain.round(6)
+    array([0.339798, 0.      , 0.      ])
+    """
+    alpha = check_alpha(alpha)
+    check_poisson_scale(scale)
+    given = None if exposure is None or isinstance(exposure, str) else exposure
+    if isinstance(exposure, str) and exposure != "total":
+        raise ValueError(f"exposure={exposure!r} is not valid: use 'total', None or an array.")
+    kind = "given" if given is not None else "unit" if exposure is None else "total"
+
+    def solve(block: Block, samples: Samples, ctx: Context) -> PoissonCenters:
+        block = block.read_as(NotNegative("poisson_nb"))
+        squares = scale is not None
+        samples = exposed_samples(block, samples, kind, given, ctx, squares=squares)
+        sums = exposed_sums(block, samples, ctx, kind, squares=squares)
+        return solve_poisson(sums, ctx, alpha, scaled=squares)
+
+    return solve_from_data(solve, X, y, n_classes, sample_weight, device, memory_budget)

@@ -1,0 +1,362 @@
+"""Nearest shrunken centroids of Tibshirani et al. (2002), for every threshold at once."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+from ..arrays.backend import Backend
+from ..arrays.context import Context
+from ..arrays.functions import array_namespace, clip_negative, index_mask, to_float, top_k
+from ..arrays.typing import Array
+from ..blocks.block import Block
+from ..blocks.errors import raise_overflow
+from ..blocks.samples import Samples
+from ..statistics.moments import ClassMoments, class_moments
+from .centers import Centers
+from .deviations import class_deviations, zero_if_constant
+from .entry import solve_from_data
+from .linear_form import LinearForm
+from .scaling import EPS, variance_divisor
+from .selection import (
+    Selection,
+    UninformativeFeaturesWarning,
+    ranking_key,
+    resolve_k,
+    warn,
+    warn_of_no_gain,
+)
+
+
+@dataclass(frozen=True)
+class ShrunkenCenters(Centers):
+    """Nearest shrunken centroids: the support decides the threshold, unless one is given.
+
+    Attributes
+    ----------
+    size : array of shape (m,), float64
+        max_c |d_c|: the threshold from which on a feature is left out.
+    total : array of shape (K, m), float64
+        Class sums.
+    scale : array of shape (m,), float64
+        sigma = s + s0, by which deviations are standardised.
+    n_samples : int
+        Samples of positive weight.
+    offset : float
+        s0.
+    threshold : float or None
+        A given one. None: the largest size of the features that are left out.
+    least : float
+        The largest size of those of which nothing is kept here.
+    rest : float
+        What these add to the objective.
+    """
+
+    ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {
+        "size": ("candidate",),
+        "total": ("class", "candidate"),
+        "scale": ("candidate",),
+    }
+
+    size: Array
+    total: Array
+    scale: Array
+    n_samples: int
+    offset: float
+    threshold: float | None = None
+    least: float = 0.0
+    rest: float = 0.0
+
+    def select(
+        self, k: Any, ctx: Context | None = None, *, warm_start: Selection | None = None
+    ) -> Selection:
+        """The features that survive: of the k largest those above the next one.
+
+        With a given threshold those above it; k must be "all" then.
+        """
+        xp, m = self.backend.xp, self.size.shape[0]
+        key, count = ranking_key(self.size), resolve_k(k, m)
+        if self.threshold is not None:
+            if not isinstance(k, str):
+                raise ValueError(
+                    f"k={k!r} cannot be chosen beside threshold={self.threshold!r}, which decides "
+                    "what survives: use threshold=None, or k='all'."
+                )
+            above = self.size > self.threshold
+        elif count == m:
+            above = self.size > 0
+        else:
+            # The least of the count + 1 largest keys, and what is above it.
+            edge = xp.min(xp.take(key, top_k(key, count + 1)))
+            above = key > edge
+        support = xp.nonzero(above)[0]
+        if self.threshold is None and not isinstance(k, str):
+            positive = int(xp.count_nonzero(self.size > 0))
+            if positive < count:
+                warn_of_no_gain(m, positive)
+        if support.shape[0] == 0:
+            warn(
+                "no feature survives: all class centroids are shrunken to the mean of all samples, "
+                "and the priors decide. Use a smaller threshold, or more features.",
+                UninformativeFeaturesWarning,
+            )
+        return Selection(support, xp.take(self.size, support))
+
+    def feature_scores(self, selection: Selection, ctx: Context | None = None) -> Array:
+        return self.size
+
+    def threshold_of(self, support: Array) -> float:
+        """Delta: what standardised deviations are reduced by where ``support`` is what survives."""
+        if self.threshold is not None:
+            return self.threshold
+        xp, m = self.backend.xp, self.size.shape[0]
+        if support.shape[0] == m:
+            return self.least
+        outside = xp.where(index_mask(support, m), xp.zeros_like(self.size), self.size)
+        return to_float(xp.max(outside))
+
+    def _deviations(self, columns: Array | slice) -> tuple[Array, Array]:
+        """Class means less the mean of all samples, and this mean, of some columns."""
+        by_slice = isinstance(columns, slice)
+        total = (
+            self.total[:, columns]
+            if by_slice
+            else self.backend.xp.take(self.total, columns, axis=1)
+        )
+        return _deviations(total, self.class_weight, self.n_samples, self.backend)
+
+    def _shrunken(self, support: Array) -> tuple[Array, Array]:
+        """(a, mean of all samples) of the support: a_c = sign(d_c) (|d_c| - Delta)+ m_c sigma."""
+        xp, (deviation, grand) = self.backend.xp, self._deviations(support)
+        unit = _unit(self.class_weight, self.backend) * xp.take(self.scale, support)
+        kept = clip_negative(xp.abs(deviation) - self.threshold_of(support) * unit)
+        return xp.where(deviation < 0, -kept, kept), grand
+
+    def centers_at(self, columns: Array) -> tuple[Array, Array]:
+        a, grand = self._shrunken(columns)
+        return grand + a, grand
+
+    def linear_form(self, support: Array, log_prior: list[float]) -> LinearForm:
+        """The discriminant scores: ``2 log pi_c + sum_i [2 a_c (x - grand) - a_c^2] / sigma^2``.
+
+        Minus the squared standardised distance to the centroid, less a term common to all classes.
+        """
+        xp, (a, grand) = self.backend.xp, self._shrunken(support)
+        square = xp.take(self.scale, support) ** 2
+        coef, offset = 2 * a / square, xp.sum(-a * a / square, axis=1)
+        offset = offset + 2 * self.backend.asarray(log_prior)
+        if len(log_prior) == 2:
+            coef, offset = coef[1:, :] - coef[:1, :], offset[1:] - offset[:1]
+        return LinearForm(grand, xp.permute_dims(coef, (1, 0)), offset)
+
+    def objective(self, support: Array, ctx: Context | None = None) -> float:
+        """``sum_i sum_c [W_c (dev_c - a_c)^2 / (2 sigma^2) + Delta W_c m_c |a_c| / sigma]``.
+
+        What the shrunken centroids minimise for this threshold.
+        """
+        xp, weight = self.backend.xp, self.backend.asarray(list(self.class_weight))[:, None]
+        delta, unit = self.threshold_of(support), _unit(self.class_weight, self.backend)
+        d = xp.abs(self._deviations(support)[0]) / xp.take(self.scale, support)
+        a = clip_negative(d - delta * unit)
+        inside = xp.sum(weight * ((d - a) ** 2 / 2 + delta * unit * a))
+        return self._outside(support, ctx) + to_float(inside)
+
+    def _outside(self, support: Array, ctx: Context | None) -> float:
+        """What the features that do not survive add to the objective."""
+        xp, (k, m) = self.backend.xp, self.total.shape
+        weight = self.backend.asarray(list(self.class_weight))[:, None]
+        chosen = index_mask(support, m)
+
+        def part_of_sum(part: slice) -> Array:
+            d = self._deviations(part)[0] / self.scale[part]
+            terms = xp.where(chosen[part], xp.zeros_like(d), weight * d * d / 2)
+            return xp.sum(terms, axis=1)
+
+        if support.shape[0] == m:
+            return self.rest
+        sums = (ctx or Context.of(self.backend)).sum_columns(part_of_sum, m, k)
+        return self.rest + to_float(xp.sum(sums))
+
+    def restricted(self, columns: Array, ctx: Context | None = None) -> Self:
+        least, rest = self.threshold_of(columns), self._outside(columns, ctx)
+        return replace(super().restricted(columns, ctx), least=least, rest=rest)
+
+
+def _unit(weight: tuple[float, ...], backend: Backend) -> Array:
+    """Factors m_c = sqrt(1 / W_c - 1 / W): (K, 1). The paper prints a plus, a misprint."""
+    whole = sum(weight)
+    return backend.asarray([math.sqrt(1 / w - 1 / whole) for w in weight])[:, None]
+
+
+def _deviations(
+    total: Array, weight: tuple[float, ...], n: int, backend: Backend
+) -> tuple[Array, Array]:
+    """`class_deviations`, with 0 for those that are rounding of n values."""
+    xp = backend.xp
+    deviation, grand = class_deviations(total, weight, backend)
+    rounding = xp.abs(deviation) <= n * EPS * xp.abs(grand)
+    return xp.where(rounding, xp.zeros_like(deviation), deviation), grand
+
+
+def solve_shrunken(
+    moments: ClassMoments, ctx: Context, offset: float | str = "median"
+) -> ShrunkenCenters:
+    """Nearest shrunken centroids from class moments, for every threshold.
+
+    ``d_c = dev_c / (m_c (s + s0))`` with ``s^2 = sum_c M_c / (W - K)``, where dev_c is the mean of
+    class c less that of all samples.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        With second moments for each feature.
+    ctx : Context
+    offset : float or "median"
+        s0: a number, or the median of s over the features.
+
+    Returns
+    -------
+    ShrunkenCenters
+
+    Raises
+    ------
+    ValueError
+        Where each class has one sample.
+    """
+    backend, xp, weight = moments.backend, moments.backend.xp, moments.class_weight
+    (k, m), n, total = moments.shape, sum(moments.count), moments.total
+    if max(moments.count) < 2:
+        raise ValueError(
+            f"shrunken centroids need a class of two samples at least: each of the {k} classes has "
+            "one sample of positive weight."
+        )
+    divisor = variance_divisor(weight, k, "shrunken centroids")
+    scale, size = backend.zeros(m), backend.zeros(m)
+
+    def spread(part: slice) -> None:
+        parts = total[:, part], moments.centred_at(part)
+        scale[part] = standard_scale(*parts, weight, n, divisor, backend)
+
+    ctx.map_columns(spread, m, k)
+    s0 = _median(scale) if isinstance(offset, str) else float(offset)
+
+    def fill(part: slice) -> None:
+        sigma = _or_one(scale[part] + s0)
+        scale[part], size[part] = sigma, shrunken_size(total[:, part], sigma, weight, n, backend)
+
+    ctx.map_columns(fill, m, k)
+    if not bool(xp.all(xp.isfinite(size))):
+        raise_overflow(int(xp.nonzero(~xp.isfinite(size))[0][0]))
+    return ShrunkenCenters(backend, tuple(weight), size, total, scale, n, s0)
+
+
+def _or_one(sigma: Array) -> Array:
+    xp = array_namespace(sigma)
+    return xp.where(sigma > 0, sigma, xp.ones_like(sigma))
+
+
+def standard_scale(
+    total: Array, centred: Array, weight: list[float], n: int, divisor: float, backend: Backend
+) -> Array:
+    """Deviations s of some features, (b,), from class sums and centred squares, both (K, b)."""
+    xp, w = backend.xp, backend.asarray(weight)[:, None]
+    size = xp.max(xp.abs(total / w), axis=0)
+    return xp.sqrt(zero_if_constant(xp.sum(centred, axis=0) / divisor, size, n))
+
+
+def shrunken_size(
+    total: Array, sigma: Array, weight: list[float], n: int, backend: Backend
+) -> Array:
+    """Sizes max_c |d_c| of some features, (b,), where sigma is s + s0; 1 in place of 0."""
+    xp = backend.xp
+    deviation, _ = _deviations(total, tuple(weight), n, backend)
+    return xp.max(xp.abs(deviation) / _unit(tuple(weight), backend), axis=0) / _or_one(sigma)
+
+
+def _median(values: Array) -> float:
+    xp, m = array_namespace(values), values.shape[0]
+    ascending = xp.sort(values, stable=False)
+    return to_float(ascending[(m - 1) // 2] + ascending[m // 2]) / 2
+
+
+def check_threshold(threshold: Any, name: str = "threshold") -> None:
+    """Raise a ValueError unless it is a finite number of 0 or more."""
+    number = isinstance(threshold, numbers.Real) and not isinstance(threshold, bool)
+    if not number or not 0 <= float(threshold) < math.inf:
+        raise ValueError(f"{name}={threshold!r} is not valid: use a number of 0 or more.")
+
+
+def check_offset(offset: Any) -> None:
+    """Raise a ValueError unless it is "median" or a number of 0 or more."""
+    if isinstance(offset, str) and offset == "median":
+        return
+    if isinstance(offset, str):
+        raise ValueError(f"offset={offset!r} is not valid: use 'median' or a number of 0 or more.")
+    check_threshold(offset, "offset")
+
+
+def shrunken_centroids(
+    X: Any,
+    y: Any,
+    *,
+    offset: float | str = "median",
+    n_classes: int | None = None,
+    sample_weight: Any = None,
+    device: str | None = None,
+    memory_budget: int | str | None = None,
+) -> ShrunkenCenters:
+    """Nearest shrunken centroids of labelled data, for every threshold and every k at once.
+
+    The class means are moved towards the mean of all samples, by a threshold in units of their
+    standard errors; features that arrive there in all classes are left out (Tibshirani et al.
+    [1]_).
+
+    Parameters
+    ----------
+    X : array or CSR/CSC matrix of shape (n, m)
+        Of any library and any real type. Left as it is.
+    y : array of integers of shape (n,)
+        Classes 0..K-1.
+    offset : float or "median", default="median"
+        Added to the standard deviation of each feature: a number, or the median of all.
+    n_classes : int, optional
+        K; by default the largest code + 1.
+    sample_weight : array of shape (n,), optional
+        Weights count as repetitions; 0 leaves a sample out.
+    device : {None, "cpu", "cuda", "cuda:N", "auto"}, optional
+        Where to work; None follows X.
+    memory_budget : int or str, optional
+        Workspace beyond X and the result, in bytes or as "2GB"; a quarter of what is free.
+
+    Returns
+    -------
+    ShrunkenCenters
+        ``size`` is the threshold at which a feature is left out.
+
+    Raises
+    ------
+    ValueError
+        For NaN, infinity or values whose squares overflow (named by feature and row), a class
+        without weight, classes of one sample each.
+
+    References
+    ----------
+    .. [1] R. Tibshirani, T. Hastie, B. Narasimhan and G. Chu, "Diagnosis of multiple cancer types
+       by shrunken centroids of gene expression", PNAS 99, 2002.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpucenters.solvers import shrunken_centroids
+    >>> X = np.asarray([[0.0, 0.0], [2.0, 1.0], [4.0, 0.0], [10.0, 1.0]])
+    >>> shrunken_centroids(X, [0, 0, 1, 1]).size.round(6)
+    array([1.17717, 0.     ])
+    """
+    check_offset(offset)
+
+    def solve(block: Block, samples: Samples, ctx: Context) -> ShrunkenCenters:
+        return solve_shrunken(class_moments(block, samples, ctx, per_feature=True), ctx, offset)
+
+    return solve_from_data(solve, X, y, n_classes, sample_weight, device, memory_budget)

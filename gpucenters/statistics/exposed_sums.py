@@ -1,0 +1,101 @@
+"""Class sums of counts whose rows have an exposure: documents of unlike length, libraries, times.
+
+Sparse Poisson naive Bayes is a function of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from ..arrays.context import Context
+from ..arrays.functions import to_floats
+from ..arrays.typing import Array
+from ..blocks.accumulators import RawSums
+from ..blocks.block import Block
+from ..blocks.samples import Samples
+from .base import Recipe, sums_too_large
+from .class_sums import ClassSums, feature_sums, require_finite_sums
+
+
+@dataclass(eq=False)
+class ExposedSums(ClassSums):
+    """Weights, counts and weighted sums of the classes, and how much they were exposed.
+
+    Attributes
+    ----------
+    exposure : array of shape (K,), float64, or None
+        Weighted sums of given exposures. Those that follow from the other sums are not kept: row
+        totals are summed with the features, and exposures of 1 with the weights.
+    square : array of shape (K, m), float64, or None
+        Weighted sums of x^2 divided by the exposure of the row.
+    """
+
+    ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {
+        "total": ("class", "feature"),
+        "exposure": ("class",),
+        "square": ("class", "feature"),
+    }
+
+    exposure: Array | None = None
+    square: Array | None = None
+
+    @classmethod
+    def of_no_samples(cls, block: Block, n_classes: int, exposure: str, *, squares: bool) -> Self:
+        """Sums of no samples, for blocks like this one.
+
+        Parameters
+        ----------
+        block : Block
+        n_classes : int
+        exposure : {"total", "unit", "given"}
+        squares : bool
+        """
+        backend, shape = block.backend, (n_classes, block.shape[1])
+        recipe = Recipe("exposed sums", block.reader, per_feature=squares, exposure=exposure)
+        try:
+            total, square = backend.zeros(shape), backend.zeros(shape) if squares else None
+        except MemoryError as error:
+            raise sums_too_large(*shape, 1 + squares) from error
+        given = backend.zeros(n_classes) if exposure == "given" else None
+        zeros = [0.0] * n_classes, [0] * n_classes
+        return cls(backend, recipe, *zeros, total, exposure=given, square=square)
+
+    def add(self, block: Block, samples: Samples, ctx: Context) -> Self:
+        block.add_sums(samples, RawSums(self.total, self.square), ctx)
+        if self.exposure is not None:
+            self.exposure += self.backend.asarray(samples.class_exposure)
+        self._count(samples)
+        return self
+
+    def without(self, block: Block, samples: Samples, ctx: Context) -> Self | None:
+        # Shares of counts are rounded, and given exposures need not be integers.
+        if self.square is not None or self.exposure is not None:
+            return None
+        return super().without(block, samples, ctx)
+
+    def _add_class(self, c: int, other: Self, d: int) -> None:
+        super()._add_class(c, other, d)
+        for name in ("exposure", "square"):
+            if getattr(self, name) is not None:
+                getattr(self, name)[c, ...] += getattr(other, name)[d, ...]
+
+    def class_exposure(self, ctx: Context) -> list[float]:
+        """E_c: the sum of weight times exposure of each class."""
+        if self.exposure is not None:
+            return to_floats(self.exposure)
+        if self.recipe.exposure == "total":
+            return feature_sums(self.total, ctx)
+        return list(self.class_weight)
+
+
+def exposed_sums(
+    block: Block, samples: Samples, ctx: Context, exposure: str, *, squares: bool
+) -> ExposedSums:
+    """Exposed sums of a block; raises as `class_sums` does."""
+    empty = ExposedSums.of_no_samples(block, samples.n_classes, exposure, squares=squares)
+    sums = empty.add(block, samples, ctx)
+    require_finite_sums(sums.total, block, ctx)
+    if sums.square is not None:
+        require_finite_sums(sums.square, block, ctx)
+    return sums

@@ -1,0 +1,325 @@
+"""Models fitted on a Dask cluster: equal to the local fit, whatever the cluster does."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import distributed
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from distributed import Client, LocalCluster
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+
+import gpucenters.dask
+from gpucenters import (
+    L1CenterClassifier,
+    L2CenterClassifier,
+    MahalanobisCenterClassifier,
+    SparseBernoulliNB,
+    SparseMultinomialNB,
+)
+from gpucenters.dask import sums
+
+pytestmark = [
+    # Of the libraries that the cluster is made of.
+    pytest.mark.filterwarnings("default::DeprecationWarning"),
+    pytest.mark.filterwarnings("default::FutureWarning"),
+    pytest.mark.filterwarnings("default::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore:Sending large graph"),
+]
+
+RNG = np.random.default_rng(0)
+COUNTS = sp.csr_array(RNG.poisson(0.4, (240, 30)) * (RNG.random((240, 30)) < 0.9))
+VALUES = RNG.standard_normal((240, 6)) + 3.0
+LABELS = RNG.integers(0, 3, 240)
+COUNTS = sp.csr_array(COUNTS + sp.csr_array((LABELS[:, None] == np.arange(30) // 2) * 2))
+WEIGHTS = RNG.integers(0, 3, 240)
+EDGES = [0, 31, 31, 90, 91, 160, 200, 240]  # one partition is empty, one is a row
+
+ON_SUMS = [
+    L2CenterClassifier(k=4),
+    L2CenterClassifier(k=4, scale="pooled", priors="empirical"),
+    SparseBernoulliNB(k=4),
+    SparseMultinomialNB(k=4),
+]
+ON_MEDIANS = [L1CenterClassifier(k=2), L1CenterClassifier(k=2, scale="std")]
+
+
+def _name(model: Any) -> str:
+    return f"{type(model).__name__}-{getattr(model, 'scale', None)}"
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def parts(x: Any, edges: list[int] = EDGES) -> list[Any]:
+    return [dask.delayed(x[a:b]) for a, b in itertools.pairwise(edges)]
+
+
+def same_bits(a: Any, b: Any) -> None:
+    if getattr(a, "scale", None) == "pooled":  # of moments that are centred where they are made
+        np.testing.assert_allclose(a.scores_, b.scores_, rtol=1e-12)
+    else:
+        assert np.array_equal(a.scores_, b.scores_)
+    assert np.array_equal(a.ranking_, b.ranking_)
+    assert np.array_equal(a.centers_, b.centers_)
+    assert a.classes_.tolist() == b.classes_.tolist()
+    assert a.objective_ == pytest.approx(b.objective_, rel=1e-13)
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["plain", "weighted"])
+@pytest.mark.parametrize("model", ON_SUMS + ON_MEDIANS, ids=_name)
+def test_counts_in_partitions_give_the_bits_of_the_local_fit(
+    client: Client, model: Any, weights: Any
+) -> None:
+    kinds = [sp.csr_array, sp.csc_array, sp.csr_matrix]
+    X = [dask.delayed(kinds[i % 3])(part) for i, part in enumerate(parts(COUNTS))]
+    weight = None if weights is None else parts(weights)
+    found = gpucenters.dask.fit(model, X, parts(LABELS), weight)
+    same_bits(found, clone(model).fit(COUNTS, LABELS, sample_weight=weights))
+    assert not hasattr(model, "_fitted")
+
+
+@pytest.mark.parametrize(
+    "model", [*ON_SUMS[:2], MahalanobisCenterClassifier(k=2), *ON_MEDIANS], ids=_name
+)
+def test_floats_of_a_dask_array_give_the_local_fit_up_to_rounding_and_one_result(
+    client: Client, model: Any
+) -> None:
+    X = da.from_array(VALUES, chunks=(37, 4))
+    found = gpucenters.dask.fit(model, X, LABELS)
+    local = clone(model).fit(VALUES, LABELS)
+    assert found.support_.tolist() == local.support_.tolist()
+    np.testing.assert_allclose(found.scores_, local.scores_, rtol=1e-12, atol=1e-12)
+    # The same bits in another order of completion, by one worker.
+    with dask.annotate(workers=[next(iter(client.scheduler_info()["workers"]))]):
+        again = gpucenters.dask.fit(model, X, LABELS)
+    assert np.array_equal(found.scores_, again.scores_)
+
+
+def test_one_weight_for_each_lane_does_not_change_exact_sums(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edges = list(range(0, 241, 8))
+    model, local = ON_SUMS[0], clone(ON_SUMS[0]).fit(COUNTS, LABELS)
+    for fewest in (1, 3, 30):
+        monkeypatch.setattr(sums, "FEWEST_LANES", fewest)
+        found = gpucenters.dask.fit(model, parts(COUNTS, edges), parts(LABELS, edges))
+        same_bits(found, local)
+
+
+def test_lanes_depend_on_the_data_alone() -> None:
+    assert sums.n_lanes(3, 10) == 3
+    assert sums.n_lanes(1000, 10) == sums.MOST_LANES
+    assert sums.n_lanes(1000, 2**28) == sums.FEWEST_LANES
+
+
+def test_l1_ranges_are_cut_where_values_are_many(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gpucenters.dask import medians
+
+    monkeypatch.setattr(medians, "RANGE_VALUES", 300)
+    for X in (COUNTS, VALUES):
+        found = gpucenters.dask.fit(ON_MEDIANS[1], parts(X), parts(LABELS))
+        same_bits(found, clone(ON_MEDIANS[1]).fit(X, LABELS))
+
+
+def test_negative_values_count_on_their_own_side(client: Client) -> None:
+    X = np.zeros((20, 3))
+    X[:11, 0], X[11:, 0] = -1, 1  # all values differ from zero, no sign has more than 11 of 20
+    X[:6, 1], X[6:10, 1] = -1, 1
+    y = np.arange(20) // 10
+    found = gpucenters.dask.fit(
+        L1CenterClassifier(), parts(sp.csr_array(X), [0, 5, 20]), parts(y, [0, 5, 20])
+    )
+    same_bits(found, L1CenterClassifier().fit(sp.csr_array(X), y))
+    assert found.scores_[0] > 0
+
+
+def test_data_frames_keep_their_names_and_strings_their_labels(client: Client) -> None:
+    frame = pd.DataFrame(VALUES, columns=list("abcdef")).assign(label=LABELS.astype(str))
+    frame["label"] = frame["label"].astype(object)
+    X = dd.from_pandas(frame, npartitions=4)
+    for model in (ON_SUMS[1], ON_MEDIANS[0]):
+        found = gpucenters.dask.fit(model, X[list("abcdef")], X["label"])
+        local = clone(model).fit(frame[list("abcdef")], frame["label"])
+        assert found.get_feature_names_out().tolist() == local.get_feature_names_out().tolist()
+        np.testing.assert_allclose(found.scores_, local.scores_, rtol=1e-12)
+        predicted = gpucenters.dask.predict(found, X[list("abcdef")])
+        assert predicted.compute().tolist() == local.predict(frame[list("abcdef")]).tolist()
+
+
+def test_unknown_numbers_of_rows_and_futures_are_taken(client: Client) -> None:
+    X = da.from_array(VALUES, chunks=(60, 6))
+    y = da.from_array(LABELS, chunks=60)
+    kept = X[y != 1], y[y != 1]
+    found = gpucenters.dask.fit(ON_SUMS[0], *kept)
+    local = clone(ON_SUMS[0]).fit(VALUES[LABELS != 1], LABELS[LABELS != 1])
+    np.testing.assert_allclose(found.scores_, local.scores_, rtol=1e-12)
+    futures = (
+        client.scatter([COUNTS[:100], COUNTS[100:]]),
+        client.scatter([LABELS[:100], LABELS[100:]]),
+    )
+    same_bits(gpucenters.dask.fit(ON_SUMS[2], *futures), clone(ON_SUMS[2]).fit(COUNTS, LABELS))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_predictions_are_lazy_and_those_of_the_model(sparse: bool) -> None:
+    X = COUNTS if sparse else COUNTS.toarray()
+    model = SparseBernoulliNB(k=5).fit(X, LABELS)
+    for name in ("predict", "predict_proba", "decision_function", "transform"):
+        found = getattr(gpucenters.dask, name)(model, parts(X))
+        expected = getattr(model, name)(X)
+        assert isinstance(found, da.Array)
+        assert found.dtype == (float if name == "transform" else expected.dtype)
+        assert found.shape[1:] == expected.shape[1:]
+        found = found.compute(scheduler="synchronous")
+        assert sp.issparse(found) == sp.issparse(expected)
+        if sp.issparse(found):
+            found, expected = found.toarray(), expected.toarray()
+        assert np.array_equal(found, expected)
+
+
+# --- what is refused ----------------------------------------------------------------------------
+
+
+def test_what_is_divided_otherwise_is_refused_and_how_is_said(client: Client) -> None:
+    fit, X = gpucenters.dask.fit, da.from_array(VALUES, chunks=(60, 6))
+    y = da.from_array(LABELS, chunks=60)
+    cases = [
+        (lambda: fit(ON_SUMS[0], X, y.rechunk(120)), "X has 4 partitions, y has 2"),
+        (
+            lambda: fit(ON_SUMS[0], X, y.rechunk(((50, 70, 60, 60),))),
+            "partition 0 has 60 rows of X, but 50 of y",
+        ),
+        (lambda: fit(ON_SUMS[0], X, LABELS[1:]), r"X has 240 rows, y has shape \(239,\)"),
+        (
+            lambda: fit(ON_SUMS[0], parts(VALUES), LABELS),
+            "numbers of rows of X's partitions are not known",
+        ),
+        (
+            lambda: fit(ON_SUMS[0], parts(VALUES), parts(LABELS, [0, 30, *EDGES[2:]])),
+            "partition 0: .*31.*30",
+        ),
+        (lambda: fit(ON_SUMS[0], X, np.zeros(240, int)), "at least two classes"),
+        (lambda: fit(L2CenterClassifier(k=0), X, y), "k=0"),
+    ]
+    for call, message in cases:
+        with pytest.raises(ValueError, match=message):
+            call()
+    with pytest.raises(TypeError, match=r"Dask array or DataFrame.* got ndarray"):
+        fit(ON_SUMS[0], VALUES, LABELS)
+    with pytest.raises(TypeError, match="got LogisticRegression"):
+        fit(LogisticRegression(), X, y)
+
+
+def test_without_a_client_the_error_says_how_to_start_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none() -> Any:
+        raise ValueError("No global client found")
+
+    monkeypatch.setattr(distributed, "get_client", none)
+    with pytest.raises(ValueError, match=r"no Dask client: start one"):
+        gpucenters.dask.fit(ON_SUMS[0], da.from_array(VALUES, chunks=(60, 6)), LABELS)
+
+
+@pytest.mark.parametrize("model", [ON_SUMS[0], *ON_MEDIANS[:1]], ids=_name)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_bad_value_is_named_by_partition_row_and_feature(
+    client: Client, model: Any, sparse: bool
+) -> None:
+    X = VALUES.copy()
+    X[95, 4] = np.nan
+    X = sp.csr_array(X) if sparse else X
+    with pytest.raises(ValueError, match=r"^partition 4: .*NaN.* feature 4 \(first in row 4\)"):
+        gpucenters.dask.fit(model, parts(X), parts(LABELS))
+
+
+def _load(i: int, folder: Path, fails: int) -> Any:
+    """A partition whose source fails some times."""
+    tries = len(list(folder.glob(f"{i}-*")))
+    (folder / f"{i}-{tries}").touch()
+    if i == 2 and tries < fails:
+        raise OSError("the disk is gone")
+    return COUNTS[EDGES[i] : EDGES[i + 1]]
+
+
+@pytest.mark.parametrize("model", [ON_SUMS[0], *ON_MEDIANS[:1]], ids=_name)
+def test_a_partition_that_fails_once_is_tried_again_and_one_that_always_fails_is_named(
+    client: Client, model: Any, tmp_path: Path
+) -> None:
+    def X(fails: int) -> list[Any]:
+        folder = tmp_path / str(fails)
+        folder.mkdir()
+        return [dask.delayed(_load)(i, folder, fails) for i in range(len(EDGES) - 1)]
+
+    found = gpucenters.dask.fit(model, X(1), parts(LABELS))
+    same_bits(found, clone(model).fit(COUNTS, LABELS))
+    with pytest.raises(RuntimeError, match="partition 2: OSError: the disk is gone"):
+        gpucenters.dask.fit(model, X(99), parts(LABELS))
+
+
+def test_workers_with_another_version_are_named(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gpucenters.dask import versions
+
+    monkeypatch.setattr(versions, "__version__", "99.0")
+    X = da.from_array(VALUES, chunks=(60, 6))
+    with pytest.raises(RuntimeError, match=r"worker .* has gpucenters .*, this process 99\.0"):
+        gpucenters.dask.fit(ON_SUMS[0], X, LABELS)
+
+
+# --- a worker that dies ------------------------------------------------------------------------
+
+
+def _slow(i: int, edges: list[int], folder: Path) -> Any:
+    (folder / f"{i}-{os.getpid()}-{time.monotonic_ns()}").touch()
+    time.sleep(0.05)
+    return COUNTS[edges[i] : edges[i + 1]]
+
+
+def test_a_worker_killed_in_the_middle_of_the_fit_changes_no_bit(tmp_path: Path) -> None:
+    edges = list(range(0, 241, 6))
+    n = len(edges) - 1
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        pids = list(client.run(os.getpid).values())
+
+        def kill() -> None:
+            while len(list(tmp_path.iterdir())) < n // 2:
+                time.sleep(0.01)
+            os.kill(pids[0], signal.SIGKILL)
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        X = [dask.delayed(_slow)(i, edges, tmp_path) for i in range(n)]
+        found = gpucenters.dask.fit(ON_SUMS[0], X, parts(LABELS, edges), client=client)
+        killer.join()
+        assert pids[0] not in client.run(os.getpid).values()
+    same_bits(found, clone(ON_SUMS[0]).fit(COUNTS, LABELS))

@@ -301,7 +301,7 @@ def test_fit_statistics_refuses_what_does_not_serve_the_model() -> None:
     few = L2CenterClassifier().statistics(X[y < 2], y[y < 2], classes=[0, 1, 2])
     with pytest.raises(ValueError, match="class 2 is left without weight"):
         L2CenterClassifier().fit_statistics(few)
-    with pytest.raises(ValueError, match="needs at least two classes, got 1"):
+    with pytest.raises(ValueError, match="needs samples of at least two classes, got 1"):
         L2CenterClassifier().fit_statistics(L2CenterClassifier().statistics(X, y * 0))
     with pytest.raises(ValueError, match="priors has 2 entries, but there are 3 classes"):
         L2CenterClassifier(priors=[0.5, 0.5]).fit_statistics(L2CenterClassifier().statistics(X, y))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,13 +11,12 @@ from sklearn.base import ClassifierMixin
 
 from ..arrays.backend import Backend
 from ..arrays.context import Context
-from ..arrays.namespace import array_namespace, to_numpy
+from ..arrays.namespace import array_namespace
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.convert import as_block
-from ..blocks.samples import check_weights
 from ._model import CenterModel, Model, read_only
-from .labels import decode, encode_for_score, host_labels
+from .labels import accuracy, decode
 from .probabilities import log_softmax, softmax
 from .validation import check_backend, check_X, output_backend
 
@@ -36,9 +35,18 @@ class Classifier(ClassifierMixin, Model):
         """
         raise NotImplementedError
 
+    @staticmethod
+    def _binary_scores(models: Sequence[Any], block: Block, ctx: Context) -> list[Array]:
+        """Scores, (n,), of each of several models of this class and of two classes."""
+        return [model._scores(block, ctx, relative=False)[:, 0] for model in models]
+
+    def _prepare(self) -> None:
+        """Form what scores need outside of the work on X, which may be done in several tries."""
+        self._selection()
+
     def _score_rows(self, X: Any, method: str, *, relative: bool = False) -> tuple[Array, Backend]:
         """Scores of the rows of X where the model lives, and the backend where outputs belong."""
-        self._selection()
+        self._prepare()
         scores, backend = self._finite_rows(
             X,
             method,
@@ -141,13 +149,8 @@ class Classifier(ClassifierMixin, Model):
             As scikit-learn's ``accuracy_score``: for labels that are missing, continuous, or
             strings where the classes are numbers.
         """
-        codes = to_numpy(self._predict_codes(X, "score")[0])
-        labels = host_labels(y, type(self).__name__, len(codes))
-        right = codes == encode_for_score(labels, self.classes_)
-        weights = check_weights(sample_weight, len(right))
-        if weights is not None and not weights.any():
-            raise ValueError("all sample weights are zero: there is nothing to average.")
-        return float(np.average(right, weights=weights))
+        codes = self._predict_codes(X, "score")[0]
+        return accuracy(codes, y, self.classes_, type(self).__name__, sample_weight)
 
 
 class CenterClassifier(Classifier, CenterModel):

@@ -31,7 +31,7 @@ class ExposedClassifier(StatisticsClassifier):
         new.__dict__.update(self.__dict__, _of_rows=exposure)
         return new
 
-    def _adopt(self, other: Self) -> Self:
+    def _take_state(self, other: Self) -> Self:
         """Take the state of a copy, in one assignment."""
         self.__dict__ = {n: value for n, value in other.__dict__.items() if n != "_of_rows"}
         return self
@@ -110,7 +110,7 @@ class ExposedClassifier(StatisticsClassifier):
         self
         """
         work = self._with_exposure(exposure)
-        return self._adopt(StatisticsClassifier.fit(work, X, y, sample_weight))
+        return self._take_state(StatisticsClassifier.fit(work, X, y, sample_weight))
 
     def partial_fit(
         self,
@@ -138,7 +138,7 @@ class ExposedClassifier(StatisticsClassifier):
         self
         """
         work = self._with_exposure(exposure)
-        return self._adopt(StatisticsClassifier.partial_fit(work, X, y, classes, sample_weight))
+        return self._take_state(StatisticsClassifier.partial_fit(work, X, y, classes, sample_weight))
 
     def statistics(
         self,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
@@ -42,13 +42,24 @@ class LinearClassifier(Classifier):
 
         return self._cached("form", make)
 
-    def _score_rows(self, X: Any, method: str, *, relative: bool = False) -> tuple[Array, Backend]:
-        self._form()  # outside of the work on X, which may be done in several tries
-        return super()._score_rows(X, method, relative=relative)
+    def _prepare(self) -> None:
+        self._form()
 
     def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
         form = self._form()
         return block.product(self._form_columns(), form.shift, form.coef, ctx) + form.offset
+
+    @staticmethod
+    def _binary_scores(models: Sequence[Any], block: Block, ctx: Context) -> list[Array]:
+        if any(type(model)._scores not in _OF_FORM for model in models):
+            return Classifier._binary_scores(models, block, ctx)
+        forms = [model._form() for model in models]
+        parts = [
+            (model._form_columns(), form.shift, form.coef)
+            for model, form in zip(models, forms, strict=True)
+        ]
+        products = block.products(parts, ctx)
+        return [(x + f.offset)[:, 0] for x, f in zip(products, forms, strict=True)]
 
     def _wide_form(self) -> tuple[Array, Array]:
         """(coefficients of all features, constants)."""
@@ -166,3 +177,7 @@ class NearestCenterDecision(LinearDecision):
 
     def _log_prior(self) -> list[float]:
         return log_priors(self._ready().params["priors"], self._class_weight())
+
+
+#: The methods that score with the linear form and, for two classes, with nothing else.
+_OF_FORM = (LinearClassifier._scores, NearestCenterDecision._scores)

@@ -24,7 +24,7 @@ from ..solvers.centers import Centers
 from ..solvers.permutation import NullGain
 from ..solvers.selection import Selection, check_k
 from ._fitted import Fitted, learned
-from .labels import encode, host_labels
+from .labels import encode, host_labels, raise_for_one_class
 from .validation import validated, work_backend
 
 
@@ -109,11 +109,7 @@ class Model(BaseEstimator):
     def _encoded(self, y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
         """The classes and the code of each sample; raises for fewer than two classes."""
         classes, codes = encode(host_labels(y, type(self).__name__, n_samples))
-        if len(classes) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least two classes; y holds "
-                f"{len(classes)} class: {classes.tolist()}."
-            )
+        raise_for_one_class(type(self).__name__, classes)
         return classes, codes
 
     def _commit(self, attributes: dict[str, Any], classes: np.ndarray, fitted: Fitted) -> None:

@@ -18,7 +18,7 @@ from ..solvers.support import needs_full
 from ..statistics.base import Recipe, Statistics
 from ._base import CenterClassifier
 from ._fitted import Fitted
-from .labels import encode, encode_against, host_labels
+from .labels import encode, encode_against, host_labels, raise_for_one_class
 from .validation import check_backend, check_X, validated, work_backend
 
 
@@ -158,11 +158,8 @@ class StatisticsClassifier(CenterClassifier):
                 f"{name} with these parameters needs {self._recipe()}, got {statistics.recipe}. "
                 "Make the statistics with the parameters of this model."
             )
-        k, m = statistics.shape
-        classes: Any = np.arange(k) if statistics.classes is None else statistics.classes
-        if k < 2:
-            raise ValueError(f"{name} needs at least two classes, got {k}: {classes.tolist()}.")
-        raise_without_weight(statistics.count, classes)
+        raise_for_one_class(name, _labels(statistics))
+        raise_without_weight(statistics.count, _labels(statistics))
         self._check_classes(tuple(statistics.class_weight))
         statistics = statistics.to(work_backend(self, statistics.total))
         params = self._params()
@@ -172,11 +169,16 @@ class StatisticsClassifier(CenterClassifier):
             selection = centers.select(self.k, ctx)
             return Fitted(ctx.backend, centers, params, statistics, selection)
 
-        fitted = run_with_oom_retry(solve, statistics.backend, self.memory_budget)
-        attributes: dict[str, Any] = {"n_features_in_": m}
+        return self._adopt(run_with_oom_retry(solve, statistics.backend, self.memory_budget))
+
+    def _adopt(self, fitted: Fitted) -> Self:
+        """Take a fitted state, whose statistics say what the classes and features are."""
+        statistics = fitted.statistics
+        assert statistics is not None
+        attributes: dict[str, Any] = {"n_features_in_": statistics.shape[1]}
         if statistics.feature_names is not None:
             attributes["feature_names_in_"] = statistics.feature_names
-        self._commit(attributes, classes, fitted)
+        self._commit(attributes, _labels(statistics), fitted)
         return self
 
     # --- batches -------------------------------------------------------------------------------
@@ -203,10 +205,14 @@ class StatisticsClassifier(CenterClassifier):
         -------
         self
         """
-        first = not hasattr(self, "_fitted")
         self._check_parameters()
-        known = self._known_classes(classes, first)
+        known = self._known_classes(classes)
         self._check_classes((1.0,) * len(known))
+        return self._add_batch(X, y, known, sample_weight)
+
+    def _add_batch(self, X: Any, y: Any, known: np.ndarray, sample_weight: Any = None) -> Self:
+        """`partial_fit` with classes that are known and checked."""
+        first = not hasattr(self, "_fitted")
         if not first:
             self._needed_statistics("partial_fit")
             self._check_streaming(self._fitted.params)
@@ -236,7 +242,9 @@ class StatisticsClassifier(CenterClassifier):
             self._fitted = fitted
         return self
 
-    def _known_classes(self, classes: Any, first: bool) -> np.ndarray:
+    def _known_classes(self, classes: Any) -> np.ndarray:
+        """The classes of a stream, as a call to ``partial_fit`` names them."""
+        first = not hasattr(self, "_fitted")
         if classes is None:
             if first:
                 raise ValueError("classes must be passed on the first call to partial_fit.")
@@ -279,3 +287,9 @@ class StatisticsClassifier(CenterClassifier):
             )
             statistics, fitted.met = statistics.of_classes(met), tuple(met)
         return self._run(lambda ctx: self._solve_from(statistics, params, ctx))
+
+
+def _labels(statistics: Statistics) -> np.ndarray:
+    """The labels of the classes of statistics, or their numbers."""
+    labels: Any = statistics.classes
+    return np.arange(statistics.shape[0]) if labels is None else labels

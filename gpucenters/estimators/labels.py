@@ -12,6 +12,7 @@ from ..arrays.backend import Backend
 from ..arrays.inputs import check_input
 from ..arrays.namespace import is_array, to_numpy
 from ..arrays.typing import Array
+from ..blocks.samples import check_weights
 
 
 def host_labels(y: Any, caller: str, n_samples: int) -> np.ndarray:
@@ -58,6 +59,15 @@ def _check_targets(classes: np.ndarray) -> None:
     check_classification_targets(np.tile(classes, 3))
 
 
+def raise_for_one_class(caller: str, classes: np.ndarray) -> None:
+    """Raise a ValueError where there are not at least two classes."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"{caller} needs samples of at least two classes, got {len(classes)} class: "
+            f"{classes.tolist()}."
+        )
+
+
 def encode_against(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """The position of each label among known, sorted classes (never the batch's own labels)."""
     found, codes = encode(y)
@@ -85,6 +95,16 @@ def encode_for_score(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
             f"Mix of label input types: y holds {kinds[0]}, but the model was fitted to {kinds[1]}."
         )
     return _positions(found, classes)[codes]
+
+
+def accuracy(codes: Array, y: Any, classes: np.ndarray, caller: str, sample_weight: Any) -> float:
+    """The weighted share of rows whose predicted code is that of their label."""
+    found = to_numpy(codes)
+    right = found == encode_for_score(host_labels(y, caller, len(found)), classes)
+    weights = check_weights(sample_weight, len(right))
+    if weights is not None and not weights.any():
+        raise ValueError("all sample weights are zero: there is nothing to average.")
+    return float(np.average(right, weights=weights))
 
 
 _KINDS = dict.fromkeys("OUS", "strings") | dict.fromkeys("biuf", "numbers") | {"M": "times"}

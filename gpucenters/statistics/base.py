@@ -247,7 +247,7 @@ class Statistics:
             self._open_journal()
             try:
                 new = self._same_arrays()
-                new._add_all(other.moved(self.backend), range(self.shape[0]))
+                new._add_all(other.moved(self.backend))
                 new.check_overflow()
             except BaseException:
                 self.undo()
@@ -308,10 +308,41 @@ class Statistics:
                 raise ValueError(f"classes={labels.tolist()} names a label twice.")
         self.undo()
         with self.backend.current():
-            new = self._empty_like(k)
-            new._add_all(self, codes)
+            parts = self._ready_for_unions()
+            new = parts._empty_like(k)
+            for c, into in enumerate(codes):
+                new._add_class(into, parts, c)
         new.classes = labels
         return new
+
+    def one_vs_rest(self) -> Iterator[Self]:
+        """The statistics of each class beside those of all other classes.
+
+        The sums of the others are those of the classes before it and those of the classes after it:
+        O(K m) for all K classes, and without the cancellation of the sums of all less those of one.
+
+        Yields
+        ------
+        Statistics
+            New ones for each class in turn, of two classes without labels: the others, and itself.
+        """
+        self.undo()
+        k = self.shape[0]
+        with self.backend.current():
+            parts = self._ready_for_unions()
+            before, after = parts._empty_like(1), parts.copy()
+            for c in reversed(range(k - 1)):
+                after._add_class(c, after, c + 1)  # from now on classes c to K - 1
+        for c in range(k):
+            with self.backend.current():
+                pair = parts._empty_like(2)
+                pair._add_class(0, before, 0)
+                if c + 1 < k:
+                    pair._add_class(0, after, c + 1)
+                pair._add_class(1, parts, c)
+                before._add_class(0, parts, c)
+            pair.classes = None
+            yield pair
 
     def of_classes(self, codes: Sequence[int]) -> Self:
         """The statistics of some of the classes alone, in copies."""
@@ -327,10 +358,14 @@ class Statistics:
         new.classes = None if self.classes is None else self.classes[list(codes)]
         return new
 
-    def _add_all(self, other: Self, mapping: Sequence[int]) -> None:
-        """Add class c of other statistics to class ``mapping[c]``, for each c."""
-        for c, into in enumerate(mapping):
-            self._add_class(into, other, c)
+    def _ready_for_unions(self) -> Self:
+        """These statistics in a form whose classes can be added to each other."""
+        return self
+
+    def _add_all(self, other: Self) -> None:
+        """Add each class of other statistics."""
+        for c in range(self.shape[0]):
+            self._add_class(c, other, c)
 
     def _add_class(self, c: int, other: Self, d: int) -> None:
         """Add class d of other statistics to class c, in place."""

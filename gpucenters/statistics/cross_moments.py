@@ -122,15 +122,15 @@ class CrossMoments(Statistics):
         third = None if other.third_moment is None else other.third_moment[d, :]
         fourth = None if other.fourth_moment is None else other.fourth_moment[d]
         sums = other.class_weight[d], other.total[d, :], other.scatter[d, :, :]
-        add_scatter(self, c, Scatter(*sums, third, fourth))
+        with one_blas_thread(self.backend):
+            add_scatter(self, c, Scatter(*sums, third, fourth))
         self.count[c] += other.count[d]
 
-    def _add_all(self, other: Self, mapping: Any) -> None:
-        with one_blas_thread(self.backend):
-            if self.final is None:
-                super()._add_all(other, mapping)
-            else:
-                self._add_together(other)
+    def _add_all(self, other: Self) -> None:
+        if self.final is None:
+            super()._add_all(other)
+        else:
+            self._add_together(other)
 
     def _add_together(self, other: Self) -> None:
         # The matrices are sums over the classes already; what is added for each class is the term

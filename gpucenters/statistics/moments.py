@@ -45,7 +45,7 @@ class ClassMoments(Statistics):
     integers : bool
         Whether all values and weights are integers; kept where x^2 is summed over the features.
     norms : list of K floats, or None
-        Squared norms of the class sums, which a stream keeps up to date.
+        Squared norms of the class sums, where they are known; a stream keeps them up to date.
     ill_conditioned : array of int64 of shape (f,), or None
         Columns where raw sums are, or once were, ill-conditioned.
     ill_total, ill_centred : arrays of shape (K, f), float64, or None
@@ -186,9 +186,22 @@ class ClassMoments(Statistics):
         new.norms = None
         return new
 
-    def _add_all(self, other: Self, mapping: Sequence[int]) -> None:
+    def _empty_like(self, n_classes: int) -> Self:
+        new = super()._empty_like(n_classes)
+        new.norms = None
+        return new
+
+    def _ready_for_unions(self) -> Self:
         ctx = Context.of(self.backend)
-        if self.centred is not None or other.centred is not None or self._may_cancel(other, ctx):
+        if not _may_cancel([self], ctx):
+            return self
+        new = self._same_arrays()
+        new._become_centred(ctx)
+        return new
+
+    def _add_all(self, other: Self) -> None:
+        ctx = Context.of(self.backend)
+        if self.centred is not None or other.centred is not None or _may_cancel([self, other], ctx):
             self._become_centred(ctx)
             other = other._same_arrays()
             other._become_centred(ctx)
@@ -198,25 +211,8 @@ class ClassMoments(Statistics):
             other = other._same_arrays()
             self._keep_centred(columns)
             other._keep_centred(columns)
-        super()._add_all(other, mapping)
-
-    def _may_cancel(self, other: Self, ctx: Context) -> bool:
-        """Whether raw sums over all features that are accurate apart may not be so together.
-
-        A union is ill-conditioned only if a part is, and then it is accurate only if it is exact.
-        """
-        if self.sum_of_squares is None or other.sum_of_squares is None:
-            return False
         self.integers, self.norms = self.integers and other.integers, None
-        weight = sum([*self.class_weight, *other.class_weight])
-        squares = sum([*to_floats(self.sum_of_squares), *to_floats(other.sum_of_squares)])
-        if self.integers and weight * squares < EXACT_INTEGERS:
-            return False
-        for part in (self._same_arrays(), other._same_arrays()):
-            part.integers = False
-            if not part._is_accurate(squared_norms(part.total, ctx), least=1):
-                return True
-        return False
+        super()._add_all(other)
 
     def _add_class(self, c: int, other: Self, d: int) -> None:
         for total, centred in (("total", "centred"), ("ill_total", "ill_centred")):
@@ -318,11 +314,16 @@ class ClassMoments(Statistics):
         ill = self.ill_conditioned
         if ill is None:
             return found
+        # Raw sums that were ill-conditioned need not be so any more, nor in every class: what is
+        # taken depends on the sums alone, not on the parts that they come from.
+        total, square = (xp.take(a, ill, axis=1) for a in (self.total, self.square))
+        raw = clip_negative(square - total * (total / weight))
+        kept = xp.where(is_ill_conditioned(total, square, weight), self.ill_centred, raw)
         # Columns of other parts go to one more column: to leave them out, a device would wait.
         k, width = found.shape
         position = xp.where((ill >= part.start) & (ill < part.stop), ill - part.start, width)
         found = xp.concat([found, self.backend.zeros((k, 1))], axis=1)
-        found[:, position] = self.ill_centred
+        found[:, position] = kept
         return found[:, :width]
 
     def within_sum_of_squares(self, ctx: Context) -> list[float]:
@@ -366,6 +367,27 @@ class ClassMoments(Statistics):
         return to_float(xp.max(xp.stack(most))) > LARGEST_SQUARABLE
 
 
+def _may_cancel(parts: list[ClassMoments], ctx: Context) -> bool:
+    """Whether raw sums over all features that are accurate apart may not be so in unions.
+
+    A union is ill-conditioned only if a part is, and then it is accurate only if it is exact.
+    """
+    squares = [part.sum_of_squares for part in parts if part.sum_of_squares is not None]
+    if len(squares) < len(parts):
+        return False
+    weight = sum(w for part in parts for w in part.class_weight)
+    square = sum(q for each in squares for q in to_floats(each))
+    if all(part.integers for part in parts) and weight * square < EXACT_INTEGERS:
+        return False
+    for part in parts:
+        apart = part._same_arrays()
+        apart.integers = False
+        norms = squared_norms(part.total, ctx) if part.norms is None else part.norms
+        if not apart._is_accurate(norms, least=1):
+            return True
+    return False
+
+
 def class_moments(
     block: Block, samples: Samples, ctx: Context, *, per_feature: bool
 ) -> ClassMoments:
@@ -386,7 +408,7 @@ def class_moments(
     moments = read(raw=block.has_implicit_zeros)
     if moments.sum_of_squares is not None:
         moments.integers = False
-        norms = squared_norms(moments.total, ctx)
+        norms = moments.norms = squared_norms(moments.total, ctx)
         if not moments._is_accurate(norms, least=1):
             moments.integers = samples.has_integer_weights and block.holds_integers(ctx)
             if not moments._is_accurate(norms):

@@ -7,6 +7,7 @@ the local fit.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
 import tempfile
@@ -58,7 +59,7 @@ def attack(rng: np.random.Generator, report: Report) -> None:
     X = sp.csr_array(rng.poisson(0.3 + (y[:, None] == np.arange(m) % 5), (n, m)))
     weight = rng.integers(0, 4, n) + (np.arange(n) < 10)
     edges = np.sort(np.append(rng.integers(0, n + 1, parts - 1), [0, n]))
-    spans = list(zip(edges[:-1], edges[1:], strict=True))
+    spans = list(itertools.pairwise(edges))
     with tempfile.TemporaryDirectory() as folder, _cluster() as client:
         for i, (a, b) in enumerate(spans):
             sp.save_npz(Path(folder) / f"{i}.npz", X[a:b])

@@ -1,0 +1,131 @@
+"""One binary problem for each class: it or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from sklearn import multiclass
+from sklearn.preprocessing import LabelBinarizer
+
+from ..arrays.backend import Backend
+from ..arrays.namespace import array_namespace
+from ..arrays.typing import Array
+from ..estimators.probabilities import softmax
+from ..statistics import Statistics
+from ._decomposition import Decomposition, has, largest
+
+
+class OneVsRestClassifier(Decomposition, multiclass.OneVsRestClassifier):
+    """One binary model for each class, against all other classes.
+
+    `sklearn.multiclass.OneVsRestClassifier`, in one pass over X for a model that class statistics
+    determine (every classifier of this package but `L1CenterClassifier`): the sums of the other
+    classes follow from those of each class. Other estimators are fitted to X once for each class,
+    by scikit-learn, as is any estimator to multilabel ``y``.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The binary model.
+    n_jobs : int, default=None
+        Fits that run at once, of estimators that class statistics do not determine.
+    verbose : int, default=0
+        Progress of these fits.
+
+    Attributes
+    ----------
+    estimators_ : list of n_classes estimators
+        The binary models, with labels 0 and 1; of two classes there is one.
+    classes_ : ndarray of shape (n_classes,)
+        Sorted class labels, on the host.
+    n_classes_ : int
+    label_binarizer_ : LabelBinarizer
+    multilabel_ : bool
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Only where X had string column names.
+
+    Notes
+    -----
+    Weights, sums and what follows from them have the bits of separate fits where the sums are
+    exact, as those of integers are; second moments about the mean of dense data, and covariances,
+    are equal up to rounding.
+
+    Beside the binary models (2 K m numbers for K classes and m features) the statistics of all
+    classes are kept, so that `partial_fit` goes on from there.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from gpucenters import L2CenterClassifier
+    >>> from gpucenters.multiclass import OneVsRestClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = OneVsRestClassifier(L2CenterClassifier(k=4, scale="std")).fit(X, y)
+    >>> [binary.support_.tolist() for binary in model.estimators_]
+    [[0, 5, 6, 12], [0, 2, 9, 12], [6, 9, 10, 11]]
+    >>> round(model.score(X, y), 2)
+    0.97
+    """
+
+    def _problems(self, statistics: Statistics) -> Iterable[Statistics]:
+        if statistics.shape[0] == 2:
+            return [statistics.merge_classes([0, 1])]
+        return statistics.one_vs_rest()
+
+    def _attributes(self, classes: np.ndarray) -> dict[str, Any]:
+        return {"label_binarizer_": LabelBinarizer(sparse_output=True).fit(classes)}
+
+    def _takes(self, y: Any) -> bool:
+        shape = y.shape if hasattr(y, "shape") else np.shape(y)
+        return len(shape) != 2 or shape[1] == 1
+
+    def _predict_codes(self, X: Any, method: str) -> tuple[Array, Backend]:
+        scores, backend = self._scores(X, method)
+        with self._joint._fitted.backend.current():
+            return largest(scores), backend
+
+    @has("decision_function")
+    def decision_function(self, X: Any) -> Array:
+        """The score of each class by its binary model.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_classes), float64
+        """
+        if not self._is_shared():
+            return super().decision_function(X)
+        scores, backend = self._scores(X, "decision_function")
+        return backend.move(scores[:, 0] if scores.shape[1] == 1 else scores)
+
+    @has("predict_proba")
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the classes by their binary models, divided by their sum.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes), float64
+        """
+        if not self._is_shared():
+            return super().predict_proba(X)
+        scores, backend = self._scores(X, "predict_proba")
+        with self._joint._fitted.backend.current():
+            xp = array_namespace(scores)
+            factors = [model._per_score for model in self.estimators_]
+            by_class = xp.stack(
+                [softmax(scores[:, i : i + 1], f)[:, 1] for i, f in enumerate(factors)]
+            )
+            if by_class.shape[0] == 1:
+                by_class = xp.concat([1 - by_class, by_class])
+            total = xp.sum(by_class, axis=0)
+            by_class = by_class / xp.where(total == 0, xp.ones_like(total), total)
+            return backend.move(xp.permute_dims(by_class, (1, 0)))

@@ -138,7 +138,9 @@ class ExposedClassifier(StatisticsClassifier):
         self
         """
         work = self._with_exposure(exposure)
-        return self._take_state(StatisticsClassifier.partial_fit(work, X, y, classes, sample_weight))
+        return self._take_state(
+            StatisticsClassifier.partial_fit(work, X, y, classes, sample_weight)
+        )
 
     def statistics(
         self,

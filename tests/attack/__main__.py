@@ -41,6 +41,7 @@ NAMES = [
     "threads",
     "budget",
     "cluster",
+    "gmeb",
 ]
 
 

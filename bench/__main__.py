@@ -8,7 +8,19 @@ import warnings
 
 from gpucenters import DeviceUnavailableError, UninformativeFeaturesWarning
 
-from . import cluster, duality, fit, gpu, mahalanobis, models, path, permutations, scaling, stream
+from . import (
+    cluster,
+    duality,
+    fit,
+    gmeb,
+    gpu,
+    mahalanobis,
+    models,
+    path,
+    permutations,
+    scaling,
+    stream,
+)
 from .shapes import FIT_SHAPES
 
 
@@ -45,6 +57,16 @@ def main() -> None:
     ks.add_argument("--repeat", type=int, default=3, help="rounds, alternating")
     ks.add_argument("--png", help="draw a picture into this file (needs matplotlib)")
     ks.add_argument("--json", help="write the figures to this file")
+    margin = commands.add_parser("gmeb", help="GMEB: its paper's experiments, and beside l1-SVM")
+    margin.add_argument("parts", nargs="*", choices=list(gmeb.PARTS), default=["times"])
+    margin.add_argument("--data", default=folder, help="folder of the real data sets")
+    margin.add_argument("--repeat", type=int, default=3, help="rounds of times, alternating")
+    margin.add_argument("--repetitions", type=int, default=10, help="draws of synthetic data")
+    margin.add_argument("--sets", nargs="+", choices=gmeb.REAL, default=list(gmeb.REAL))
+    margin.add_argument(
+        "--folds", type=int, default=10, help="of ten, on which real data are tested"
+    )
+    margin.add_argument("--json", help="write the figures to this file")
     many = commands.add_parser("cluster", help="a fit on a Dask cluster beside the local fit")
     many.add_argument("--workers", type=int, default=2)
     many.add_argument("--partitions", type=int, default=16)
@@ -68,6 +90,7 @@ def main() -> None:
         "cluster": cluster,
         "duality": duality,
         "fit": fit,
+        "gmeb": gmeb,
         "gpu": gpu,
         "mahalanobis": mahalanobis,
         "models": models,

@@ -174,3 +174,18 @@ def test_accuracies_of_all_models_are_a_markdown_table(
     assert np.isnan(found["Poisson"]["genes"]).all()  # which takes no negative values
     for name, row in found.items():
         assert len(row["words"]) == 4 and row["words"][-1] > (50 if "l1" in name else 70)
+
+
+def test_gmeb_times_stand_beside_an_svm_of_as_many_coefficients() -> None:
+    from bench import gmeb
+
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    X = rng.normal(size=(60, 30)) + y[:, None] * (np.arange(30) < 3)
+    row = gmeb._beside_svm(X, X, y, 1.0, 1)
+    assert row["gap"] < 1e-6 and row["gmeb"] > 0 and row["svm"] > 0
+    assert abs(row["coefficients"] - row["svm coefficients"]) <= 3
+    errors = gmeb._first_type(2000, rng)[0].std(axis=0)
+    np.testing.assert_allclose(errors[6:], 20, rtol=0.1)
+    means = [gmeb._second_type(4000, rng)[0][:, :2].std(axis=0)]
+    assert np.all(np.asarray(means) > 1.2)

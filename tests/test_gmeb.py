@@ -14,6 +14,7 @@ from gpucenters.arrays.backend import backend_of
 from gpucenters.arrays.context import Context
 from gpucenters.blocks.convert import as_block
 from gpucenters.blocks.samples import make_samples
+from gpucenters.solvers import gmeb_certificate, gmeb_hyperplanes
 from gpucenters.solvers.gmeb.columns import Solution, solve
 from gpucenters.solvers.gmeb.hyperplanes import MarginProblems
 from gpucenters.solvers.gmeb.norm import worst_case_l1, worst_case_l1_dual
@@ -161,6 +162,19 @@ def test_the_certificate_holds_for_any_weights_and_multipliers(kind: str, backen
         y, host = backend.host(problem.data.sign), backend.host(found.dual.mu)
         assert abs(y @ host) <= 1e-12 * n and host.min() >= 0
         assert np.all(host <= backend.host(problem.data.weight))
+
+
+def test_the_public_functions_give_solution_and_certificate(backend: Any) -> None:
+    d = draw("weights", 2)
+    X, y = backend.array(d.X), d.y.astype(int)
+    bounds = {"r_plus": d.r_plus, "r_minus": d.r_minus, "sample_weight": d.weight}
+    found, wanted = gmeb_hyperplanes(X, y, **bounds), solved(problem_of(d.X, d), 1e-6)
+    close(found.loss[0], wanted.objective)
+    w, mu = np.zeros(d.X.shape[1]), np.ones(len(y))
+    w[backend.host(found.columns)] = backend.host(found.w)[0]
+    proof = gmeb_certificate(X, y, w, mu, **bounds)
+    close([proof.objective, proof.omega], [wanted.objective, wanted.omega], 1e-5)
+    assert proof.dual.bound <= wanted.objective
 
 
 def test_the_offset_is_best(backend: Any) -> None:

@@ -6,6 +6,8 @@ Arrays and integer class codes go in, `Centers` come out; no scikit-learn is nee
 from .bernoulli import BernoulliCenters, bernoulli_nb
 from .centers import Centers, SparseCenters
 from .gaussian import GaussianCenters, gaussian_nb
+from .gmeb.functions import gmeb_certificate, gmeb_hyperplanes
+from .gmeb.norm import worst_case_l1, worst_case_l1_dual
 from .l1 import L1Centers, l1_centers
 from .l2 import L2Centers, l2_centers
 from .multinomial import MultinomialCenters, MultinomialSelection, multinomial_nb
@@ -34,6 +36,8 @@ __all__ = [
     "UninformativeFeaturesWarning",
     "bernoulli_nb",
     "gaussian_nb",
+    "gmeb_certificate",
+    "gmeb_hyperplanes",
     "l1_centers",
     "l2_centers",
     "multinomial_nb",
@@ -42,4 +46,6 @@ __all__ = [
     "resolve_k",
     "select",
     "shrunken_centroids",
+    "worst_case_l1",
+    "worst_case_l1_dual",
 ]

@@ -8,7 +8,7 @@ import warnings
 
 from gpucenters import DeviceUnavailableError, UninformativeFeaturesWarning
 
-from . import duality, fit, gpu, mahalanobis, path, permutations, scaling, stream
+from . import duality, fit, gpu, mahalanobis, multiclass, path, permutations, scaling, stream
 from .shapes import FIT_SHAPES
 
 
@@ -39,13 +39,17 @@ def main() -> None:
     shuffle = commands.add_parser("permutations", help="permuted labels beside a loop of refits")
     shuffle.add_argument("--permutations", type=int, default=1000)
     shuffle.add_argument("--models", nargs="+", choices=list(permutations.MODELS), default=["l2"])
+    many = commands.add_parser("multiclass", help="decompositions beside one joint fit")
+    many.add_argument("--data", nargs="+", choices=list(multiclass.DATA), default=["20-newsgroups"])
+    many.add_argument("--models", nargs="+", choices=list(multiclass.MODELS), default=["l2"])
+    many.add_argument("--skip", nargs="*", default=[], help="rows to leave out, by their name")
     ks = commands.add_parser("path", help="scores of 40 numbers of features, beside a grid search")
     folder = os.environ.get("GPUCENTERS_DATA", "../shared/data")
     ks.add_argument("--data", default=folder, help="folder of mpqa.tsv.gz and singh.npz")
     ks.add_argument("--repeat", type=int, default=3, help="rounds, alternating")
     ks.add_argument("--png", help="draw a picture into this file (needs matplotlib)")
     ks.add_argument("--json", help="write the figures to this file")
-    for parser_ in (one, slope, batch, full, shuffle):
+    for parser_ in (one, slope, batch, full, shuffle, many):
         parser_.add_argument("--device", default="cpu", help="cpu, cuda, cuda:N or auto")
         parser_.add_argument("--repeat", type=int, default=5, help="rounds, alternating")
         parser_.add_argument("--json", help="write the figures to this file")
@@ -57,6 +61,7 @@ def main() -> None:
         "fit": fit,
         "gpu": gpu,
         "mahalanobis": mahalanobis,
+        "multiclass": multiclass,
         "path": path,
         "permutations": permutations,
         "scaling": scaling,

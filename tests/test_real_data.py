@@ -24,6 +24,7 @@ from gpucenters import (
     MahalanobisCenterClassifier,
     SparseBernoulliNB,
     SparseMultinomialNB,
+    multiclass,
 )
 
 
@@ -175,3 +176,26 @@ def test_accuracies_of_joint_one_versus_rest_and_output_code_models(
     ]
     found = [quietly(m.fit, X_train, y_train).score(X_test, y_test) for m in models]
     np.testing.assert_allclose(found, FOUND[data][kind], atol=0.015)
+
+
+@pytest.mark.parametrize("model", [L2CenterClassifier(1000), SparseMultinomialNB()], ids=str)
+def test_decompositions_of_r8_are_those_of_scikit_learn(model: Any, r8: Split) -> None:
+    X_train, X_test, y_train, y_test = r8
+    pairs = [
+        (multiclass.OneVsRestClassifier(model), OneVsRestClassifier(model)),
+        (
+            multiclass.OutputCodeClassifier(model, code_size=2.5, random_state=0),
+            OutputCodeClassifier(model, code_size=2.5, random_state=0),
+        ),
+    ]
+    for ours, theirs in pairs:
+        for wrapper in (ours, theirs):
+            quietly(wrapper.fit, X_train, y_train)
+        for one, other in zip(ours.estimators_, theirs.estimators_, strict=True):
+            if hasattr(other, "support_"):
+                np.testing.assert_array_equal(one.support_, other.support_)
+                np.testing.assert_array_equal(one.coef_, other.coef_)
+        np.testing.assert_array_equal(ours.predict(X_test), theirs.predict(X_test))
+    assert len(ours.estimators_) == 20
+    nested = multiclass.NestedDichotomiesClassifier(model, tree="centers")
+    assert quietly(nested.fit, X_train, y_train).score(X_test, y_test) > 0.8

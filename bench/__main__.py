@@ -16,6 +16,7 @@ from . import (
     gpu,
     mahalanobis,
     models,
+    multiclass,
     path,
     permutations,
     scaling,
@@ -51,6 +52,12 @@ def main() -> None:
     shuffle = commands.add_parser("permutations", help="permuted labels beside a loop of refits")
     shuffle.add_argument("--permutations", type=int, default=1000)
     shuffle.add_argument("--models", nargs="+", choices=list(permutations.MODELS), default=["l2"])
+    binary = commands.add_parser("multiclass", help="decompositions beside one joint fit")
+    binary.add_argument(
+        "--data", nargs="+", choices=list(multiclass.DATA), default=["20-newsgroups"]
+    )
+    binary.add_argument("--models", nargs="+", choices=list(multiclass.MODELS), default=["l2"])
+    binary.add_argument("--skip", nargs="*", default=[], help="rows to leave out, by their name")
     ks = commands.add_parser("path", help="scores of 40 numbers of features, beside a grid search")
     folder = os.environ.get("GPUCENTERS_DATA", "../shared/data")
     ks.add_argument("--data", default=folder, help="folder of mpqa.tsv.gz and singh.npz")
@@ -67,19 +74,19 @@ def main() -> None:
         "--folds", type=int, default=10, help="of ten, on which real data are tested"
     )
     margin.add_argument("--json", help="write the figures to this file")
-    many = commands.add_parser("cluster", help="a fit on a Dask cluster beside the local fit")
-    many.add_argument("--workers", type=int, default=2)
-    many.add_argument("--partitions", type=int, default=16)
-    many.add_argument("--rows", type=int, default=1_600_000, help="of each partition")
-    many.add_argument("--models", nargs="+", choices=list(cluster.MODELS), default=["l2"])
-    many.add_argument("--gpus", action="store_true", help="a worker for each GPU (dask-cuda)")
-    many.add_argument("--repeat", type=int, default=3, help="rounds, alternating")
-    many.add_argument("--json", help="write the figures to this file")
+    nodes = commands.add_parser("cluster", help="a fit on a Dask cluster beside the local fit")
+    nodes.add_argument("--workers", type=int, default=2)
+    nodes.add_argument("--partitions", type=int, default=16)
+    nodes.add_argument("--rows", type=int, default=1_600_000, help="of each partition")
+    nodes.add_argument("--models", nargs="+", choices=list(cluster.MODELS), default=["l2"])
+    nodes.add_argument("--gpus", action="store_true", help="a worker for each GPU (dask-cuda)")
+    nodes.add_argument("--repeat", type=int, default=3, help="rounds, alternating")
+    nodes.add_argument("--json", help="write the figures to this file")
     which = commands.add_parser("models", help="accuracies of all models at shares of the features")
     which.add_argument("--data", default=folder, help="folder of the data sets")
     which.add_argument("--splits", type=int, default=5)
     which.add_argument("--json", help="write the figures to this file")
-    for parser_ in (one, slope, batch, full, shuffle):
+    for parser_ in (one, slope, batch, full, shuffle, binary):
         parser_.add_argument("--device", default="cpu", help="cpu, cuda, cuda:N or auto")
         parser_.add_argument("--repeat", type=int, default=5, help="rounds, alternating")
         parser_.add_argument("--json", help="write the figures to this file")
@@ -94,6 +101,7 @@ def main() -> None:
         "gpu": gpu,
         "mahalanobis": mahalanobis,
         "models": models,
+        "multiclass": multiclass,
         "path": path,
         "permutations": permutations,
         "scaling": scaling,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics import balanced_accuracy_score
@@ -27,6 +28,7 @@ from gpucenters import (
     SparseGaussianNB,
     SparseMultinomialNB,
     SparsePoissonNB,
+    multiclass,
 )
 
 
@@ -187,3 +189,36 @@ def test_accuracies_of_joint_one_versus_rest_and_output_code_models(
     ]
     found = [quietly(m.fit, X_train, y_train).score(X_test, y_test) for m in models]
     np.testing.assert_allclose(found, FOUND[data][kind], atol=0.015)
+
+
+@pytest.mark.parametrize("model", [L2CenterClassifier(1000), SparseMultinomialNB()], ids=str)
+def test_decompositions_of_r8_are_those_of_scikit_learn(model: Any, r8: Split) -> None:
+    X_train, X_test, y_train, y_test = r8
+    pairs = [
+        (multiclass.OneVsRestClassifier(model), OneVsRestClassifier(model)),
+        (
+            multiclass.OutputCodeClassifier(model, code_size=2.5, random_state=0),
+            OutputCodeClassifier(model, code_size=2.5, random_state=0),
+        ),
+    ]
+    for ours, theirs in pairs:
+        for wrapper in (ours, theirs):
+            quietly(wrapper.fit, X_train, y_train)
+        for one, other in zip(ours.estimators_, theirs.estimators_, strict=True):
+            if hasattr(other, "support_"):
+                np.testing.assert_array_equal(one.support_, other.support_)
+                np.testing.assert_array_equal(one.coef_, other.coef_)
+        np.testing.assert_array_equal(ours.predict(X_test), theirs.predict(X_test))
+    assert len(ours.estimators_) == 20
+    nested = quietly(
+        multiclass.NestedDichotomiesClassifier(model, tree="centers").fit, X_train, y_train
+    )
+    expected = np.zeros((len(y_test), 8))
+    for sides in nested.code_book_.T.astype(int):  # log probabilities of separate fits add up
+        rows = np.flatnonzero(sides[y_train])
+        node = quietly(clone(model).fit, X_train[rows], sides[y_train][rows])
+        log_proba = node.predict_log_proba(X_test)
+        expected[:, sides < 0] += log_proba[:, :1]
+        expected[:, sides > 0] += log_proba[:, 1:]
+    np.testing.assert_allclose(nested.predict_log_proba(X_test), expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(nested.predict(X_test), expected.argmax(axis=1))

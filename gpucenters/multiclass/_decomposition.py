@@ -24,6 +24,7 @@ from ..blocks.samples import raise_without_weight
 from ..estimators._fitted import Fitted
 from ..estimators._statistics import StatisticsClassifier
 from ..estimators.labels import accuracy, decode, raise_for_one_class
+from ..estimators.validation import check_backend
 from ..statistics import Statistics
 from ._constant import ConstantClassifier
 
@@ -247,6 +248,7 @@ class Decomposition:
         of each model's ``decision_function``.
         """
         check_is_fitted(self)
+        check_backend(self._joint, X, method, type(self).__name__)
         models = self.estimators_ if models is None else models
         solved = [model for model in models if not isinstance(model, ConstantClassifier)]
         for model in solved:

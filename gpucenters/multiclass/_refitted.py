@@ -23,6 +23,7 @@ class RefittedDichotomies(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
         """Fit a copy of the estimator at each node."""
         params = self._routed("fit", fit_params)
+        X = X.tocsr() if hasattr(X, "tocsr") else X  # rows are taken
         classes, codes = encode(host_labels(y, type(self).__name__, _num_samples(X)))
         raise_for_one_class(type(self).__name__, classes)
         book = self._draw(len(classes), lambda: clone(self.estimator).fit(X, y, **params))

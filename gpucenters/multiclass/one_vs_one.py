@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn import multiclass
+from sklearn.utils.validation import _num_samples
 
 from ..arrays.backend import Backend
 from ..arrays.context import Context
@@ -59,6 +60,9 @@ class OneVsOneClassifier(Decomposition, multiclass.OneVsOneClassifier):
     0.94
     """
 
+    def __init__(self, estimator: Any, *, n_jobs: int | None = None) -> None:
+        super().__init__(estimator, n_jobs=n_jobs)
+
     def _problems(self, statistics: Statistics) -> Iterator[Statistics]:
         for pair in itertools.combinations(range(statistics.shape[0]), 2):
             problem = statistics.of_classes(pair)
@@ -76,7 +80,7 @@ class OneVsOneClassifier(Decomposition, multiclass.OneVsOneClassifier):
         models, k = self.estimators_, len(self.classes_)
         pairs = list(itertools.combinations(range(k), 2))
         ctx = Context.of(self._joint._ready().backend, self._joint.memory_budget)
-        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        n = _num_samples(X)
         xp, votes, confidence = ctx.backend.xp, [0.0] * k, [0.0] * k
         for first, last in ranges(len(models), max(1, ctx.budget // (32 * max(n, 1)))):
             scores, backend = self._scores(X, method, models[first:last])

@@ -69,6 +69,9 @@ class OneVsRestClassifier(Decomposition, multiclass.OneVsRestClassifier):
     0.97
     """
 
+    def __init__(self, estimator: Any, *, n_jobs: int | None = None, verbose: int = 0) -> None:
+        super().__init__(estimator, n_jobs=n_jobs, verbose=verbose)
+
     def _problems(self, statistics: Statistics) -> Iterable[Statistics]:
         if statistics.shape[0] == 2:
             return [statistics.merge_classes([0, 1])]
@@ -78,7 +81,7 @@ class OneVsRestClassifier(Decomposition, multiclass.OneVsRestClassifier):
         return {"label_binarizer_": LabelBinarizer(sparse_output=True).fit(classes)}
 
     def _takes(self, y: Any) -> bool:
-        shape = y.shape if hasattr(y, "shape") else np.shape(y)
+        shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
         return len(shape) != 2 or shape[1] == 1
 
     def _predict_codes(self, X: Any, method: str) -> tuple[Array, Backend]:

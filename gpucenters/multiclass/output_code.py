@@ -64,6 +64,16 @@ class OutputCodeClassifier(Decomposition, multiclass.OutputCodeClassifier):
     0.97
     """
 
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        code_size: float = 1.5,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(estimator, code_size=code_size, random_state=random_state, n_jobs=n_jobs)
+
     def _attributes(self, classes: np.ndarray) -> dict[str, Any]:
         bits = int(len(classes) * self.code_size)
         if bits == 0:

@@ -229,10 +229,7 @@ class _Forms:
 
     @classmethod
     def of(cls, centers: Centers, ks: list[int], log_prior: list[float], ctx: Context) -> _Forms:
-        selections: list[Selection] = []
-        for k in ks:
-            start = selections[-1] if selections else None
-            selections.append(centers.select(k, ctx, warm_start=start))
+        selections = list(centers.select_each(ks, ctx))
         forms = [centers.linear_form(chosen.support, log_prior) for chosen in selections]
         return cls(ks, selections, forms, log_prior)
 

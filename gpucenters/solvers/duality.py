@@ -119,8 +119,8 @@ def solve_dual(
         if step == _CUTS_BEFORE_SLACK:
             allowed = slack()
         logs = _logs(p, origin)
-        # In place of logarithms of each feature: h is linear in ``logs``. Equal columns have equal h,
-        # and other ties do not matter to the search.
+        # In place of logarithms of each feature: h is linear in ``logs``. Equal columns have equal
+        # h, and other ties do not matter to the search.
         if len(p) > _FEW_CLASSES:
             moved = backend.asarray(logs) @ f
         else:

@@ -150,7 +150,9 @@ class MultinomialCenters(Centers):
 
         while True:
             f = self._smoothed(columns)
-            dual = solve_dual(f, k, p, slack, h if columns.shape[0] == self.total.shape[1] else None)
+            dual = solve_dual(
+                f, k, p, slack, h if columns.shape[0] == self.total.shape[1] else None
+            )
             wider, missed = screen.missed(columns, f, k, dual.p)
             if not missed:
                 break

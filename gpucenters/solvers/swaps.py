@@ -139,7 +139,7 @@ def _drop(mass: Array, p: list[float]) -> Array:
 
 
 def _least_drop(mass: Array, p: list[float]) -> Array:
-    """No more than `_drop`, and nearly it for p nearby, without logarithms: Pinsker's inequality."""
+    """No more than `_drop`, nearly it for p nearby, without logarithms: Pinsker's inequality."""
     xp = array_namespace(mass)
     total = xp.sum(mass, axis=0)
     distance = xp.sum(xp.abs(mass - total * backend_of(mass).asarray(p)[:, None]), axis=0)

@@ -1,8 +1,8 @@
 """The least point of the largest of a few cuts of two classes, where p is one number.
 
 A cut is ``const - B_0 log p_0 - B_1 log p_1``: convex, and least where p is B / sum(B). The least
-of the maximum is at that point of one cut, or where a cut that rises meets one that falls. With t the
-logarithm of p_0 / p_1, in which no share near zero is rounded, the slope of a cut is
+of the maximum is at that point of one cut, or where a cut that rises meets one that falls. With t
+the logarithm of p_0 / p_1, in which no share near zero is rounded, the slope of a cut is
 ``B_1 p_0 - B_0 p_1``. The numbers stay on the host: a few steps of Newton's method.
 """
 

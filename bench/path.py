@@ -117,7 +117,7 @@ def _draw(X: Any, y: np.ndarray, words: np.ndarray, folder: Path, path: str) -> 
         sparsity_path(MODELS[name], X, y).plot(axes[0], name=name)
     axes[0].set_title("MPQA, 10,606 phrases: 5 folds")
     with np.load(folder / "singh.npz", allow_pickle=False) as file:
-        genes, tissue, probes = file["X"], file["y"], file["feature_names"]
+        genes, tissue, probes = file["X"], file["classes"][file["y"]], file["feature_names"]
     for name, model in (
         ("l2, scaled", L2CenterClassifier(scale="std")),
         ("l1, scaled", L1CenterClassifier(scale="std")),
@@ -129,12 +129,13 @@ def _draw(X: Any, y: np.ndarray, words: np.ndarray, folder: Path, path: str) -> 
     axes[1].set_title("Singh, 102 samples: 50 random splits")
     model = MODELS["l2, scaled"]
     plot_centers(model.fit(X, y), feature_names=words, ax=axes[2])
-    axes[2].set_title("MPQA: class centers of words")
+    axes[2].set_title("MPQA, l2 scaled: class centers of words")
     splits = sparsity_path(model, X, y, n_splits=50, random_state=0)
     splits.plot_selection_frequency(feature_names=words, ax=below[0])
     below[0].set_title("MPQA, l2 scaled: words in 50 random splits")
     found.plot_selection_frequency(feature_names=probes, ax=below[1])
     below[1].set_title("Singh, l1 scaled: probes in 50 random splits")
-    plot_centers(model.fit(genes, tissue), feature_names=probes, ax=below[2])
-    below[2].set_title("Singh: class centers of probes")
+    l1 = L1CenterClassifier(scale="std").fit(genes, tissue)
+    plot_centers(l1, feature_names=probes, ax=below[2])
+    below[2].set_title("Singh, l1 scaled: class centers of probes")
     figure.savefig(path, dpi=120)

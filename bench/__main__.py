@@ -61,6 +61,7 @@ def main() -> None:
     ks = commands.add_parser("path", help="scores of 40 numbers of features, beside a grid search")
     folder = os.environ.get("GPUCENTERS_DATA", "../shared/data")
     ks.add_argument("--data", default=folder, help="folder of mpqa.tsv.gz and singh.npz")
+    ks.add_argument("--tweets", action="store_true", help="1.6 million tweets too")
     ks.add_argument("--repeat", type=int, default=3, help="rounds, alternating")
     ks.add_argument("--png", help="draw a picture into this file (needs matplotlib)")
     ks.add_argument("--json", help="write the figures to this file")

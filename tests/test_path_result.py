@@ -170,6 +170,28 @@ def test_picture_of_centers(pyplot: Any) -> None:
     assert len(plot_centers(full).get_yticks()) == 2
 
 
+def test_picture_of_the_selection_frequency(pyplot: Any) -> None:
+    frame, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    model = L2CenterClassifier(scale="std")
+    path = sparsity_path(model, frame, y, ks=[1, 3, 30], n_splits=8, random_state=0)
+    ax = path.plot_selection_frequency(5)
+    frequency = path.selection_frequency.toarray()
+    order = np.argsort(-frequency.sum(axis=0), kind="stable")[:5]
+    names = [text.get_text() for text in ax.get_yticklabels()]
+    assert names == [frame.columns[i] for i in order] and ax.get_xscale() == "log"
+    shown = np.asarray(ax.collections[0].get_array()).reshape(5, 3)
+    np.testing.assert_array_equal(shown, frequency[:, order].T)
+    top, bottom = ax.get_ylim()
+    assert top > bottom  # the one that is selected most on top
+    plain = sparsity_path(model, frame.to_numpy(), y, ks=[2], n_splits=2, random_state=0)
+    ticks = plain.plot_selection_frequency().get_yticklabels()
+    assert len(ticks) == 20 and ticks[0].get_text().isdigit()
+    with pytest.raises(ValueError, match="30 features"):
+        plain.plot_selection_frequency(feature_names=["one"])
+    with pytest.raises(ValueError, match="at least 1"):
+        plain.plot_selection_frequency(0)
+
+
 def test_wrong_pictures_are_refused(pyplot: Any) -> None:
     model = L2CenterClassifier().fit([[0.0, 1], [1, 0]], [0, 1])
     with pytest.raises(ValueError, match="2 features"):

@@ -69,6 +69,12 @@ def test_is_the_model_fitted_with_the_k_of_the_path(rule: str, backend: Any) -> 
         for name in ("predict", "decision_function", "predict_proba", "transform"):
             backend.assert_same(getattr(found, name)(held), getattr(one, name)(held))
         assert found.score(held, Y) == one.score(held, Y)
+        for name in ("scores_", "centers_", "ranking_", "coef_", "feature_importances_"):
+            assert hasattr(found, name) == hasattr(one, name)
+            if hasattr(one, name) and name not in ("ranking_", "feature_importances_"):
+                backend.assert_same(getattr(found, name), getattr(one, name))
+        np.testing.assert_array_equal(found.ranking_, one.ranking_)
+        assert hasattr(found, "predict_joint_log_proba") == isinstance(model, SparseBernoulliNB)
         assert found.n_features_in_ == 30 and found.classes_.tolist() == [0, 1]
 
 

@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse
 from scipy import stats
 from sklearn.base import clone
+from test_path import _texts
 
 from gpucenters import (
     L1CenterClassifier,
@@ -277,6 +278,36 @@ def test_p_values_of_values_that_tie_are_not_too_small_and_few_selections_err() 
         errors += bool(np.any(found.pvalues_fwer <= 0.05))
     for share, a in zip(small / sets, (0.01, 0.05, 0.2), strict=True):
         assert share <= a + 4 * np.sqrt(a / sets / 40)
+    assert errors <= stats.binom.ppf(0.9999, sets, 0.05)
+
+
+@pytest.mark.filterwarnings("ignore::gpucenters.UninformativeFeaturesWarning")
+@pytest.mark.parametrize(
+    ("data", "step"),
+    [("singh", 600), pytest.param("singh", 60, marks=pytest.mark.full), ("mpqa", 60)],
+)
+def test_few_searches_of_real_data_with_shuffled_labels_err(
+    data: str, step: int, data_dir: Path
+) -> None:
+    """Of 200 shuffles: P(p <= a) <= a at every feature, and one error or more in 5% at most."""
+    if data == "singh":
+        X, y = _singh(data_dir)
+    else:
+        X, y = _texts(data_dir / "mpqa.tsv.gz")
+        X, y = X[::20].tocsc(), y[::20]
+    X = X[:, ::step]
+    rng, sets = np.random.default_rng(0), 200
+    found = [
+        permutation_gains(
+            L2CenterClassifier(scale="std"), X, rng.permutation(y), 39, random_state=s
+        )
+        for s in range(sets)
+    ]
+    pvalues = np.stack([one.pvalues for one in found])
+    for a in (0.05, 0.2):
+        most = stats.binom.ppf(1 - 1e-4 / X.shape[1], sets, a)
+        assert np.sum(pvalues <= a, axis=0).max() <= most
+    errors = sum(bool(np.any(one.pvalues_fwer <= 0.05)) for one in found)
     assert errors <= stats.binom.ppf(0.9999, sets, 0.05)
 
 

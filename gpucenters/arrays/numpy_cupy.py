@@ -57,7 +57,7 @@ def top_k(key: Array, k: int, xp: Namespace) -> Array:
     kth = xp.partition(key, m - k)[m - k] if kth is None else kth
     above = xp.nonzero(key > kth)[0]
     equal = xp.nonzero(key == kth)[0][: k - above.shape[0]]
-    return xp.sort(xp.concat([above, equal]), stable=False)
+    return xp.sort(xp.concat([above, equal]), stable=True)  # NumPy merges two sorted parts
 
 
 _SAMPLED_FROM = 2**20  # keys from which on a sample saves time

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
 
+from ..arrays.cached import cached_property
 from ..arrays.namespace import array_namespace
 from ..arrays.typing import Array
 
@@ -28,6 +29,7 @@ class Terms(Protocol):
     def of_columns(self, x: Array, part: slice) -> Array:
         """The sums over a run of features: (b, r), from their values (b, w)."""
 
+    @property
     def at_zero(self) -> Array:
         """What each feature adds where its value is zero: (r, d)."""
 
@@ -61,6 +63,7 @@ class LinearTerms:
         x = x - self.shift[part]
         return xp.concat([x @ self.coef[part, :], (xp.abs(x) @ self.size[part])[:, None]], axis=1)
 
+    @cached_property
     def at_zero(self) -> Array:
         """The products at zero: see `Terms`."""
         xp = array_namespace(self.coef)
@@ -124,6 +127,7 @@ class DistanceTerms:
         terms = [*self._scores(distances, scale), bound]
         return xp.stack([xp.sum(term, axis=1) for term in terms], axis=1)
 
+    @cached_property
     def at_zero(self) -> Array:
         """The distances at zero: see `Terms`."""
         xp, scale = array_namespace(self.centers), self.inverse_scale

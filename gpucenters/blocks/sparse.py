@@ -318,24 +318,27 @@ class SparseBlock(Compressed):
         """
         xp, backend, n = self.backend.xp, self.backend, self.shape[0]
         position_of = self.position_table(columns)
-        segments = len(cuts) - 1
+        segments, every = len(cuts) - 1, int(columns.shape[0]) == self.shape[1]
         sizes = [b - a for a, b in pairwise(cuts)]
         segment_of = backend.asarray(np.repeat(np.arange(segments), sizes) * n)
-        out = [backend.zeros(segments * n) for _ in range(terms.rows)]
+        out = backend.zeros((terms.rows, segments * n))
 
         def beyond_zero(entries: Entries) -> tuple[Array, list[Array]]:
             position = entries.of_column(position_of)
-            keep = xp.nonzero(position >= 0)[0]
-            rows, position = entries.rows_at(keep), xp.take(position, keep)
-            x = xp.astype(xp.take(entries.values, keep), xp.float64)
+            if every:
+                rows, x = entries.rows(), xp.astype(entries.values, xp.float64)
+            else:
+                keep = xp.nonzero(position >= 0)[0]
+                rows, position = entries.rows_at(keep), xp.take(position, keep)
+                x = xp.astype(xp.take(entries.values, keep), xp.float64)
             return xp.take(segment_of, position) + rows, terms.beyond_zero(x, position)
 
         for index, parts in ctx.map(beyond_zero, self.entries(ctx)):
-            for target, part in zip(out, parts, strict=True):
-                numpy_cupy.scatter_add(target, index, part, xp)
-        zero = segment_totals(terms.at_zero(), cuts)
-        found = xp.reshape(xp.stack(out), (terms.rows, segments, n))
-        return found + zero[:, :, None]
+            for row, part in enumerate(parts):
+                numpy_cupy.scatter_add(out[row, :], index, part, xp)
+        out = xp.reshape(out, (terms.rows, segments, n))
+        out += segment_totals(terms.at_zero, cuts)[:, :, None]
+        return out
 
     # --- checks --------------------------------------------------------------------------------
 

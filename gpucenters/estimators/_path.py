@@ -21,6 +21,8 @@ from .probabilities import softmax
 from .validation import check_backend, check_X
 
 _WORKSPACE = 8  # arrays of the size of the scores that are alive at once
+_IN_CACHE = 2**21  # scores of all k that are formed at once, where data need not be read whole
+_LEAST_ROWS = 2**12
 
 
 Doubt = Callable[["PathPredictions"], np.ndarray]
@@ -109,14 +111,22 @@ def predict_path(
             np.zeros(len(ks)),
             *_changes(path),
         )
+        row = (q + 1) * len(ks)
+        shared = ctx.shared_by_threads(n * row)
+        step = shared.budget // (8 * _WORKSPACE * row)
+        if path.in_parts:
+            step = min(step, max(_LEAST_ROWS, _IN_CACHE // row))
+
+        def score(rows: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+            here = block if rows == (0, n) else block.rows(*rows, shared)
+            scores, relative, bound, doubt = path.scores(here, shared, relative=probability)
+            found.put(slice(*rows), slice(None), scores, relative, model._per_score)
+            return to_numpy(bound), to_numpy(doubt)
+
         doubtful = np.zeros(len(ks), np.bool)
-        step = max(1, ctx.budget // (8 * _WORKSPACE * (q + 1) * len(ks)))
-        for start, stop in ranges(n, step):
-            here = block if step >= n else block.rows(start, stop, ctx)
-            scores, relative, bound, doubt = path.scores(here, ctx, relative=probability)
-            found.put(slice(start, stop), slice(None), scores, relative, model._per_score)
-            found.bound = np.maximum(found.bound, to_numpy(bound))
-            doubtful |= to_numpy(doubt)
+        for bound, doubt in shared.map(score, ranges(n, max(1, step))):
+            found.bound = np.maximum(found.bound, bound)
+            doubtful |= doubt
         return path, found, doubtful
 
     path, found, doubtful = model._run(work)

@@ -64,3 +64,33 @@ def _legend(ax: Any) -> None:
         handles.append(Line2D([], [], linestyle="none", **style))
         labels.append(label)
     ax.legend(handles, labels, loc="best")
+
+
+def draw_frequency(path: Any, ax: Any, *, n: int, feature_names: Any) -> Any:
+    """How often features are selected at each k, as an image with one row a feature."""
+    frequency = path.selection_frequency
+    names = path.feature_names if feature_names is None else np.asarray(feature_names)
+    if names is not None and names.shape != (path.n_features,):
+        raise ValueError(
+            f"feature_names has shape {names.shape}, but X has {path.n_features} features."
+        )
+    # Those that are selected most often and soonest: by the mean over the ks.
+    total = np.asarray(frequency.sum(axis=0)).ravel()
+    chosen = np.argsort(-total, kind="stable")[:n]
+    shares = frequency[:, chosen].toarray().T
+    ax, ks = axes(ax), path.ks.astype(float)
+    inner = np.sqrt(ks[1:] * ks[:-1])  # cells of a log axis meet halfway
+    ratio = inner[-1] / ks[-1] if len(ks) > 1 else 0.5
+    first = ks[0] ** 2 / inner[0] if len(ks) > 1 else ks[0] / 2
+    edges = np.concatenate([[first], inner, [ks[-1] / ratio]])
+    rows = np.arange(len(chosen) + 1) - 0.5
+    image = ax.pcolormesh(edges, rows, shares, vmin=0, vmax=1, cmap="Blues")
+    ax.set_xscale("log")
+    ax.invert_yaxis()
+    shown = chosen if names is None else names[chosen]
+    ax.set_yticks(np.arange(len(chosen)), [str(name) for name in shown])
+    ax.set_xlabel("number of features k")
+    if names is None:
+        ax.set_ylabel("feature")
+    ax.figure.colorbar(image, ax=ax, label="share of folds that select it")
+    return ax

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import numbers
 from typing import Any, Self
 
 import numpy as np
@@ -36,10 +37,10 @@ class Supports:
         """In how many folds each feature enters at each k, less in how many it leaves."""
         total = scipy.sparse.csr_array(self._shape, dtype=np.int32)
         for changes, sign in ((self._entering, 1), (self._leaving, -1)):
-            for features, numbers in changes:
+            for features, rows in changes:
                 values = np.full(len(features), sign, np.int32)
                 total = total + scipy.sparse.csr_array(
-                    (values, (numbers, features)), shape=self._shape
+                    (values, (rows, features)), shape=self._shape
                 )
         total.eliminate_zeros()
         return total
@@ -294,6 +295,29 @@ class SparsityPath:
         matplotlib Axes
         """
         return drawing.draw_path(self, ax, scoring=scoring, name=name, **line).line.axes
+
+    def plot_selection_frequency(
+        self, n: int = 20, *, feature_names: Any = None, ax: Any = None
+    ) -> Any:
+        """Draw how often features are selected, for each number of features.
+
+        Parameters
+        ----------
+        n : int, default=20
+            Number of features at most: those of largest mean frequency over the ks.
+        feature_names : array of shape (n_features,), optional
+            By default the column names of X, or numbers where it had none.
+        ax : matplotlib Axes, optional
+            By default new ones.
+
+        Returns
+        -------
+        matplotlib Axes
+            One row for each feature, the one that is selected most on top.
+        """
+        if isinstance(n, bool) or not isinstance(n, numbers.Integral) or n < 1:
+            raise ValueError(f"n={n!r} is not valid: use a number of features of at least 1.")
+        return drawing.draw_frequency(self, ax, n=int(n), feature_names=feature_names)
 
     def __str__(self) -> str:
         return rendering.as_text(self)

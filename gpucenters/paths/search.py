@@ -71,6 +71,8 @@ class SparsityPathCV(ClassifierMixin, MetaEstimatorMixin, TransformerMixin, Base
         Mean score of the first scoring at this number. Of the best of many it is optimistic.
     path_ : SparsityPath
         All scores.
+    support_, ranking_, scores_, centers_, coef_, intercept_, feature_importances_
+        Those of ``best_estimator_``, where it has them.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -210,6 +212,36 @@ class SparsityPathCV(ClassifierMixin, MetaEstimatorMixin, TransformerMixin, Base
         """The selected features, ascending."""
         return self._fitted().support_
 
+    @property
+    def ranking_(self) -> np.ndarray:
+        """The same by descending score."""
+        return self._fitted().ranking_
+
+    @property
+    def scores_(self) -> Any:
+        """The gain of each feature, at the chosen k."""
+        return self._fitted().scores_
+
+    @property
+    def centers_(self) -> Any:
+        """Class centers of the selected features."""
+        return self._fitted().centers_
+
+    @property
+    def coef_(self) -> Any:
+        """The weights of a linear decision, where the model has them."""
+        return self._fitted().coef_
+
+    @property
+    def intercept_(self) -> Any:
+        """The constants of a linear decision, where the model has them."""
+        return self._fitted().intercept_
+
+    @property
+    def feature_importances_(self) -> Any:
+        """The weights of the features, where the model has them in place of ``coef_``."""
+        return self._fitted().feature_importances_
+
     def predict(self, X: Any) -> Any:
         """Labels, by the best model.
 
@@ -311,6 +343,20 @@ class SparsityPathCV(ClassifierMixin, MetaEstimatorMixin, TransformerMixin, Base
         array or sparse matrix of shape (n_samples, n_features)
         """
         return self._fitted().inverse_transform(X)
+
+    @_has("predict_joint_log_proba")
+    def predict_joint_log_proba(self, X: Any) -> Any:
+        """Joint log probabilities, by the best model.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+        """
+        return self._ask("predict_joint_log_proba", X)
 
     @_has("get_support")
     def get_support(self, indices: bool = False) -> np.ndarray:

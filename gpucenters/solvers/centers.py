@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
@@ -57,6 +57,13 @@ class Centers:
             That of another k, from which a search may start.
         """
         raise NotImplementedError
+
+    def select_each(self, ks: list[int], ctx: Context) -> Iterator[Selection]:
+        """The features for each of several k, ascending."""
+        last = None
+        for k in ks:
+            last = self.select(k, ctx, warm_start=last)
+            yield last
 
     def feature_scores(self, selection: Selection, ctx: Context | None = None) -> Array:
         """The score by which features are selected: (m,), float64."""

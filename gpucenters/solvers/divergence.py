@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -56,7 +57,7 @@ def log_excess(z: Array) -> Array:
     return xp.where(xp.abs(z) < _LOG_SERIES_BELOW, z * z * series, z - log1p(z))
 
 
-def _series(z: Array) -> Array:
+def _series(z: Any) -> Any:
     """The sum over n = 2 to 6 of (-z)^n / (n (n - 1)), by Horner's rule."""
     found = z * (-1 / 30) + 1 / 20
     for n in (4, 3, 2):
@@ -109,3 +110,13 @@ def kl_divergence(p: Array, q: list[float]) -> Array:
     for part, share in _groups(q, p):
         total = total + xp.sum(share * phi(p[part, :] / share - 1), axis=0)
     return total
+
+
+def relative_entropy(mass: list[float], p: list[float]) -> float:
+    """That of masses, made shares, to the shares p, times their sum: on the host."""
+    total, found = math.fsum(mass), 0.0
+    for b, share in zip(mass, p, strict=True):
+        z = max(b / (total * share) - 1, _ABOVE_MINUS_ONE)
+        small = abs(z) < _SERIES_BELOW
+        found += share * (_series(z) if small else (1 + z) * math.log1p(z) - z)
+    return total * found

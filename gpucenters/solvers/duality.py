@@ -20,12 +20,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from ..arrays.functions import (
     array_namespace,
     backend_of,
-    clip_negative,
     to_float,
     to_floats,
     to_host,
@@ -34,6 +33,7 @@ from ..arrays.functions import (
 from ..arrays.typing import Array
 from .divergence import divergence
 from .selection import ranking_key
+from .two_cuts import TwoClassCut, meet
 
 _RELATIVE_GAP = 1e-13  # below it a gap is rounding
 _FEW_CLASSES = 16  # whose logarithms cost little
@@ -58,6 +58,13 @@ class Cut:
     mass: Array
     const: float
 
+    @classmethod
+    def of(cls, f: Array, support: Array, value: float, logs: list[float]) -> Self:
+        """The cut of a set whose sum of h_i is ``value`` at the p of these logarithms."""
+        xp = array_namespace(f)
+        mass = to_host(xp.sum(xp.take(f, support, axis=1), axis=1))
+        return cls(support, mass, value + _dot(mass, logs))
+
 
 @dataclass(frozen=True)
 class DualPoint:
@@ -69,17 +76,24 @@ class DualPoint:
         Shares of the classes.
     value : float
         The sum of the k largest h_i(p): no support has more.
+    h : array of shape (d,)
+        h_i(p).
     supports : list of arrays of shape (k,)
         The k largest at p, and those of the cuts that meet there: the two sides of a kink.
     """
 
     p: list[float]
     value: float
+    h: Array
     supports: list[Array]
 
 
 def solve_dual(
-    f: Array, k: int, p: list[float], slack: Callable[[], float] = lambda: 0.0
+    f: Array,
+    k: int,
+    p: list[float],
+    slack: Callable[[], float] = lambda: 0.0,
+    h: Array | None = None,
 ) -> DualPoint:
     """Minimise the sum of the k largest h_i over the simplex.
 
@@ -92,37 +106,43 @@ def solve_dual(
     slack : callable
         How far above the minimum the value may be; asked for after some cuts, since few problems of
         two classes need so many.
+    h : array of shape (d,), optional
+        h_i(p), where it is known.
     """
     xp, backend = array_namespace(f), backend_of(f)
-    origin, h_origin = p, divergence(f, p)
+    origin, h_origin = p, divergence(f, p) if h is None else h
     cuts: list[Cut] = []
     shares: list[float] = []
-    best: tuple[float, list[float], Any] = (math.inf, p, None)
+    best = math.inf, p
     allowed = 0.0
     for step in range(_MOST_CUTS):
         if step == _CUTS_BEFORE_SLACK:
             allowed = slack()
         logs = _logs(p, origin)
-        # For many classes one product with the logarithms, in place of a logarithm a class.
+        # In place of logarithms of each feature: h is linear in ``logs``. Equal columns have equal
+        # h, and other ties do not matter to the search.
         if len(p) > _FEW_CLASSES:
-            h = clip_negative(h_origin - backend.asarray(logs) @ f)
+            moved = backend.asarray(logs) @ f
         else:
-            h = divergence(f, p)
-        support = top_k(ranking_key(h), k)
+            moved = sum((f[c, :] * logs[c] for c in range(1, len(p))), f[0, :] * logs[0])
+        h = h_origin - moved
+        support = top_k(h, k)
         value = to_float(xp.sum(xp.take(h, support)))
         if value < best[0]:
-            best = value, p, support
-        mass = to_host(xp.sum(xp.take(f, support, axis=1), axis=1))
-        cut = Cut(support, mass, value + _dot(mass, logs))
+            best = value, p
+        cut = Cut.of(f, support, value, logs)
         lower = sum(w * _value(c, logs) for w, c in zip(shares, cuts, strict=True))
         known = any(_equal(c, cut) for c in cuts)
         if cuts and (known or best[0] - lower <= max(_RELATIVE_GAP * best[0], allowed)):
             break
-        cuts, shares = _master([*cuts, cut], [*shares, 0.0 if cuts else 1.0], origin)
+        cuts, shares = _least_point([*cuts, cut], [*shares, 0.0 if cuts else 1.0], p, origin)
         p = _shares_of(cuts, shares)
-    value, p, support = best
-    others = [c.support for c in cuts if c.support is not support]
-    return DualPoint(p, value, [support, *others])
+    p, h = best[1], divergence(f, best[1])  # without the rounding of ``logs``
+    support = top_k(ranking_key(h), k)
+    value = to_float(xp.sum(xp.take(h, support)))
+    own = Cut.of(f, support, value, _logs(p, origin))
+    others = [c.support for c in cuts if not _equal(c, own)]
+    return DualPoint(p, value, h, [support, *others])
 
 
 def _shares_of(cuts: list[Cut], shares: list[float]) -> list[float]:
@@ -157,6 +177,17 @@ def _equal(one: Cut, other: Cut) -> bool:
     if to_floats(one.mass) != to_floats(other.mass):
         return False
     return bool(array_namespace(one.support).all(one.support == other.support))
+
+
+def _least_point(
+    cuts: list[Cut], shares: list[float], p: list[float], origin: list[float]
+) -> tuple[list[Cut], list[float]]:
+    """The cuts that meet in the least point of their maximum, and their shares there."""
+    if len(origin) == 2:
+        found = meet([TwoClassCut(c.const, to_floats(c.mass), origin) for c in cuts], p)
+        if found is not None:
+            return [cuts[j] for j in found[0]], found[1]
+    return _master(cuts, shares, origin)
 
 
 def _master(

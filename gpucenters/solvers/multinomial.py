@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -16,7 +17,7 @@ from ..blocks.samples import Samples
 from ..statistics.class_sums import ClassSums, class_sums, feature_sums
 from .centers import Centers
 from .divergence import divergence
-from .duality import solve_dual
+from .duality import DualPoint, solve_dual
 from .entry import solve_from_data
 from .linear_form import LinearForm
 from .screening import Screen
@@ -84,7 +85,10 @@ class MultinomialCenters(Centers):
         return replace(super().restricted(columns, ctx), tied_likelihood=tied)
 
     def _smoothed(self, columns: Array) -> Array:
-        return self.backend.xp.take(self.total, columns, axis=1) + self.alpha
+        total = self.total
+        if columns.shape[0] < total.shape[1]:
+            total = self.backend.xp.take(total, columns, axis=1)
+        return total + self.alpha
 
     def select(
         self, k: Any, ctx: Context | None = None, *, warm_start: Selection | None = None
@@ -101,29 +105,43 @@ class MultinomialCenters(Centers):
         warm_start : MultinomialSelection, optional
             That of another k, from whose p the search starts.
         """
-        ctx = ctx or Context.of(self.backend)
+        p = warm_start.p if isinstance(warm_start, MultinomialSelection) else self._shares()
+        return self._select(k, list(p), ctx or Context.of(self.backend))[0]
+
+    def select_each(self, ks: list[int], ctx: Context) -> Iterator[MultinomialSelection]:
+        p, h = self._shares(), None
+        for k in ks:
+            chosen, h = self._select(k, p, ctx, h)
+            p = list(chosen.p)
+            yield chosen
+
+    def _shares(self) -> list[float]:
+        return [b / sum(self.mass) for b in self.mass]
+
+    def _select(
+        self, k: Any, p: list[float], ctx: Context, h: Array | None = None
+    ) -> tuple[MultinomialSelection, Array | None]:
+        """The features for this k, and h_i of all features at their p where it was formed."""
         xp, m = self.backend.xp, self.total.shape[1]
         count = resolve_k(k, m)
-        shares = [b / sum(self.mass) for b in self.mass]
         if count == m:
-            h = self._divergence(shares, ctx)
-            every = self.backend.arange(m)
-            return MultinomialSelection(every, h, tuple(shares), to_float(xp.sum(h)), 0.0)
-        start = list(warm_start.p) if isinstance(warm_start, MultinomialSelection) else shares
-        columns, p, bound, found = self._search(count, start, ctx)
-        support = xp.take(columns, found.support)
-        gain = divergence(self._smoothed(support), p)
+            p = self._shares()
+            h, every = self._divergence(p, ctx), self.backend.arange(m)
+            return MultinomialSelection(every, h, tuple(p), to_float(xp.sum(h)), 0.0), h
+        columns, dual, found = self._search(count, p, ctx, h)
+        support, gain = xp.take(columns, found.support), xp.take(dual.h, found.support)
         positive = int(xp.count_nonzero(gain > 0))
         if positive < count:
             warn_of_no_gain(m, positive)
         # A feature alone has one share in each class: every support of one feature has the value 0.
-        gap = max(bound - found.value, 0.0) if count > 1 else 0.0
-        return MultinomialSelection(support, gain, tuple(p), found.value, gap)
+        gap = max(dual.value - found.value, 0.0) if count > 1 else 0.0
+        chosen = MultinomialSelection(support, gain, tuple(dual.p), found.value, gap)
+        return chosen, dual.h if columns.shape[0] == m else None
 
     def _search(
-        self, k: int, p: list[float], ctx: Context
-    ) -> tuple[Array, list[float], float, SupportValue]:
-        """(candidates, p, bound, best support among the candidates)."""
+        self, k: int, p: list[float], ctx: Context, h: Array | None
+    ) -> tuple[Array, DualPoint, SupportValue]:
+        """(candidates, solution of the dual, best support among the candidates)."""
         xp, screen = self.backend.xp, Screen(self.total, self.alpha, ctx)
         columns = screen.first(k, p)
 
@@ -132,17 +150,19 @@ class MultinomialCenters(Centers):
 
         while True:
             f = self._smoothed(columns)
-            dual = solve_dual(f, k, p, slack)
+            dual = solve_dual(
+                f, k, p, slack, h if columns.shape[0] == self.total.shape[1] else None
+            )
             wider, missed = screen.missed(columns, f, k, dual.p)
             if not missed:
                 break
-            columns, p = wider, dual.p
-        # The features that ``wider`` adds are near the edge but below it: they serve the swaps.
-        position = xp.searchsorted(wider, columns)
-        f = self._smoothed(wider)
-        supports = [xp.take(position, s) for s in dual.supports]
-        h = divergence(f, dual.p)
-        return wider, dual.p, dual.value, best_support(f, supports, h, dual.value)
+            columns, p, h = wider, dual.p, None
+        if wider is not columns:
+            # The features that it adds are near the edge but below it: they serve the swaps.
+            position, f = xp.searchsorted(wider, columns), self._smoothed(wider)
+            supports = [xp.take(position, s) for s in dual.supports]
+            dual = replace(dual, h=divergence(f, dual.p), supports=supports)
+        return wider, dual, best_support(f, dual)
 
     def _divergence(self, p: list[float], ctx: Context) -> Array:
         h = self.backend.zeros(self.total.shape[1])

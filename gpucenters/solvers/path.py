@@ -55,6 +55,10 @@ class Path(Protocol):
     def ks(self) -> list[int]:
         """The numbers of features, ascending."""
 
+    @property
+    def in_parts(self) -> bool:
+        """Whether it is faster to ask for the scores of some rows at a time, where X lives."""
+
     def support(self, number: int) -> Array:
         """The features of one k, ascending."""
 
@@ -106,6 +110,10 @@ class _Separable:
     distinct: Array | None  # (K, S)
     pair_forms: Callable[[int], Callable[[int, int], PairForm]]
 
+    @property
+    def in_parts(self) -> bool:
+        return not self.centers.backend.sync_is_expensive
+
     def changes(self) -> Iterator[tuple[int, Array, int]]:
         for s, (a, b) in enumerate(pairwise([0, *self.ks])):
             yield s, self.ranking[a:b], 1
@@ -117,9 +125,12 @@ class _Separable:
         xp, terms = array_namespace(self.base), self.terms
         read, more = (block, None) if terms.read is None else terms.read(block, ctx)
         found = read.segment_sums(terms.columns, [0, *self.ks], terms.terms, ctx)
-        found = xp.cumulative_sum(found, axis=1) + self.base[:, :, None]
+        # Row by row, in place: the library's cumulative sum goes against the order of memory.
+        for s in range(1, found.shape[1]):
+            found[:, s, :] += found[:, s - 1, :]
+        found += self.base[:, :, None]
         if self.rate is not None and terms.exposure is not None:
-            found = found + self.rate[:, :, None] * terms.exposure(block, ctx)
+            found += self.rate[:, :, None] * terms.exposure(block, ctx)
         scores, bound = found[:-1, :, :], found[-1, :, :]
         if more is not None:
             bound = bound + more
@@ -235,12 +246,13 @@ class _Forms:
 
     @classmethod
     def of(cls, centers: Centers, ks: list[int], log_prior: list[float], ctx: Context) -> _Forms:
-        selections: list[Selection] = []
-        for k in ks:
-            start = selections[-1] if selections else None
-            selections.append(centers.select(k, ctx, warm_start=start))
+        selections = list(centers.select_each(ks, ctx))
         forms = [centers.linear_form(chosen.support, log_prior) for chosen in selections]
         return cls(ks, selections, forms, log_prior)
+
+    @property
+    def in_parts(self) -> bool:
+        return False  # the forms of all k would be put together for each part
 
     def changes(self) -> Iterator[tuple[int, Array, int]]:
         before = self.selections[0].support[:0]

@@ -1,11 +1,11 @@
 """From the dual to a support: between the sides of a kink, then swaps at the edge.
 
-The value of a support D, a constant aside, is the least sum of h_i(p) over D, taken at its own
-p = B / sum(B). For another support D' with masses B' and shares p'
+The value of a support D, a constant aside, is the least sum of h_i over D, which it has at its own
+shares, B / sum(B). At any other p, such as the solution of the dual,
 
-    value(D') = (sum of h_i(p) over D') - sum(B') * (relative entropy of p' to p),
+    value(D) = (sum of h_i(p) over D) - sum(B) * (relative entropy of B / sum(B) to p),
 
-so that a change is told by what goes in and out, without sums over all of D.
+so that one h serves all supports, and a change is told by what goes in and out.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ..arrays.functions import array_namespace, index_mask, to_float, to_floats, top_k
+from ..arrays.functions import array_namespace, backend_of, index_mask, to_float, to_floats, top_k
 from ..arrays.typing import Array
-from .divergence import divergence, kl_divergence
+from .divergence import kl_divergence, relative_entropy
+from .duality import DualPoint
 from .selection import ranking_key
 
 _EDGE_FEATURES = 128  # features on either side of the edge that are tried in swaps
@@ -33,27 +34,21 @@ class SupportValue:
     ----------
     support : array of int64 of shape (k,)
         Ascending.
-    p : list of K floats
-        B / sum(B).
     value : float
-        The sum of h_i(p) over the support.
-    h : array of shape (d,)
-        h_i(p) of all candidates.
+        The least sum of h_i over the support.
     mass : array of shape (K,)
         B.
     """
 
     support: Array
-    p: list[float]
     value: float
-    h: Array
     mass: Array
 
-    def over(self, other: SupportValue | None) -> SupportValue:
-        """The one of larger value; of equal ones the lexicographically smaller support."""
-        if other is None or self.value > other.value + _SAME_VALUE * abs(other.value):
+    def over(self, other: SupportValue | None, same: float) -> SupportValue:
+        """The one of larger value; of the ``same`` value the lexicographically smaller support."""
+        if other is None or self.value > other.value + same:
             return self
-        if other.value > self.value + _SAME_VALUE * abs(self.value):
+        if other.value > self.value + same:
             return other
         xp = array_namespace(self.support)
         differ = xp.nonzero(self.support != other.support)[0]
@@ -62,45 +57,42 @@ class SupportValue:
         return other
 
 
-def support_value(f: Array, support: Array) -> SupportValue:
+def support_value(f: Array, support: Array, dual: DualPoint) -> SupportValue:
     """The value of a support: an array of candidates' numbers, ascending."""
     xp = array_namespace(f)
     mass = xp.sum(xp.take(f, support, axis=1), axis=1)
-    p = _shares(mass)
-    h = divergence(f, p)
-    return SupportValue(support, p, to_float(xp.sum(xp.take(h, support))), h, mass)
+    value = to_float(xp.sum(xp.take(dual.h, support)))
+    return SupportValue(support, value - relative_entropy(to_floats(mass), dual.p), mass)
 
 
-def best_support(f: Array, supports: list[Array], h: Array, bound: float) -> SupportValue:
+def best_support(f: Array, dual: DualPoint) -> SupportValue:
     """The best support that can be found from those of the dual.
 
     Parameters
     ----------
     f : array of shape (K, d), float64, positive
-    supports : list of arrays of shape (k,)
-        The k largest at the dual solution, and on all sides of it.
-    h : array of shape (d,)
-        h_i at the dual solution: it says which features are at the edge.
-    bound : float
-        What no support exceeds.
+    dual : DualPoint
+        Its supports are the k largest at the solution and on all sides of it; its h says which
+        features are at the edge; no support exceeds its value.
 
     Returns
     -------
-    Primal
+    SupportValue
         Not below the best of ``supports``, which is the published reconstruction.
     """
     best: SupportValue | None = None
-    for support in supports:
-        best = support_value(f, support).over(best)
+    same = _SAME_VALUE * dual.value
+    for support in dual.supports:
+        best = support_value(f, support, dual).over(best, same)
     assert best is not None
-    for support in supports:
-        best = _between(f, best, support).over(best)
-    if bound - best.value <= _SAME_VALUE * bound or best.support.shape[0] == f.shape[1]:
+    for support in dual.supports:
+        best = _between(f, best, support, dual).over(best, same)
+    if dual.value - best.value <= same or best.support.shape[0] == f.shape[1]:
         return best
-    return _swapped(f, best, h).over(best)
+    return _swapped(f, best, dual, same).over(best, same)
 
 
-def _between(f: Array, one: SupportValue, other: Array) -> SupportValue:
+def _between(f: Array, one: SupportValue, other: Array, dual: DualPoint) -> SupportValue:
     """The best of the supports on a way from one to another, feature by feature.
 
     Where many features are alike, as rare words are, a kink is met by some of one kind and some of
@@ -113,14 +105,14 @@ def _between(f: Array, one: SupportValue, other: Array) -> SupportValue:
     if leave.shape[0] == 0:
         return one
     leave = xp.flip(leave)
-    steps = xp.cumulative_sum(xp.take(one.h, enter) - xp.take(one.h, leave))
+    steps = xp.cumulative_sum(xp.take(dual.h, enter) - xp.take(dual.h, leave))
     f_leave, f_enter = xp.take(f, leave, axis=1), xp.take(f, enter, axis=1)
     both = xp.take(f, xp.nonzero(member & wanted)[0], axis=1)
     rest = xp.sum(both, axis=1)[:, None] + _sums_after(f_leave)
-    change = steps - _drop(rest + xp.cumulative_sum(f_enter, axis=1), one.p)
+    change = steps - _drop(rest + xp.cumulative_sum(f_enter, axis=1), dual.p)
     count = int(xp.argmax(ranking_key(change - xp.min(change)))) + 1
     kept = xp.nonzero(member & ~index_mask(leave[:count], f.shape[1]))[0]
-    return support_value(f, xp.sort(xp.concat([kept, enter[:count]])))
+    return support_value(f, xp.sort(xp.concat([kept, enter[:count]])), dual)
 
 
 def _sums_after(f: Array) -> Array:
@@ -146,9 +138,17 @@ def _drop(mass: Array, p: list[float]) -> Array:
     return total * kl_divergence(mass / total[:, None], p)
 
 
-def _swapped(f: Array, at: SupportValue, h: Array) -> SupportValue:
+def _least_drop(mass: Array, p: list[float]) -> Array:
+    """No more than `_drop`, nearly it for p nearby, without logarithms: Pinsker's inequality."""
+    xp = array_namespace(mass)
+    total = xp.sum(mass, axis=0)
+    distance = xp.sum(xp.abs(mass - total * backend_of(mass).asarray(p)[:, None]), axis=0)
+    return distance * distance / (2 * total)
+
+
+def _swapped(f: Array, at: SupportValue, dual: DualPoint, least: float) -> SupportValue:
     """The support after swaps of one feature inside the edge for one outside, while they help."""
-    xp, k = array_namespace(f), f.shape[0]
+    xp, k, h, p = array_namespace(f), f.shape[0], dual.h, dual.p
     member = index_mask(at.support, f.shape[1])
     inside, outside = xp.nonzero(member)[0], xp.nonzero(~member)[0]
     key = ranking_key(h)
@@ -158,32 +158,36 @@ def _swapped(f: Array, at: SupportValue, h: Array) -> SupportValue:
     strong = top_k(xp.take(key, outside), min(most, int(outside.shape[0])))
     # Swaps are told by the few features at the edge and the mass of the rest.
     edge = xp.sort(xp.concat([xp.take(inside, weak), xp.take(outside, strong)]))
-    f_edge, chosen, mass = xp.take(f, edge, axis=1), xp.take(member, edge), at.mass
+    edge = xp.take(edge, xp.argsort(-xp.take(key, edge), stable=True))
+    f_edge, h_edge, chosen = xp.take(f, edge, axis=1), xp.take(h, edge), xp.take(member, edge)
     rest = xp.nonzero(member & ~index_mask(edge, f.shape[1]))[0]
     fixed = xp.sum(xp.take(f, rest, axis=1), axis=1)[:, None]
+    # Features with the same counts are side by side: of these one leaves, the last, or one enters.
+    alike = xp.all(f_edge[:, 1:] == f_edge[:, :-1], axis=0)
+    end = xp.ones_like(alike[:1])
+    drop = relative_entropy(to_floats(at.mass), p)
     for _ in range(_MOST_SWAPS):
-        p = _shares(mass)
-        h = divergence(f_edge, p)
-        # (Of pairs that are alike, the first: the last feature leaves, and the first enters.)
-        leave, enter = xp.flip(xp.nonzero(chosen)[0]), xp.nonzero(~chosen)[0]
-        f_leave, f_enter = xp.take(f_edge, leave, axis=1), xp.take(f_edge, enter, axis=1)
-        steps = xp.take(h, enter)[None, :] - xp.take(h, leave)[:, None]
-        # A swap gains no more than its step, so that few have to be told exactly.
-        least = _SAME_VALUE * at.value
+        apart = ~(alike & (chosen[1:] == chosen[:-1]))
+        inside = xp.nonzero(chosen)[0]
+        leave = xp.nonzero(xp.take(xp.concat([apart, end]), inside))[0]
+        enter = xp.nonzero(~chosen & xp.concat([end, apart]))[0]
+        f_in, f_enter = xp.take(f_edge, inside, axis=1), xp.take(f_edge, enter, axis=1)
+        left = xp.take(fixed + _sums_before(f_in) + _sums_after(f_in), leave, axis=1)
+        leave = xp.take(inside, leave)
+        steps = drop + xp.take(h_edge, enter)[None, :] - xp.take(h_edge, leave)[:, None]
+        # A swap gains its step less its drop, so that few drops have to be told exactly.
         i, j = xp.nonzero(steps > least)
-        if i.shape[0] == 0:
-            break
-        left = fixed + _sums_before(f_leave) + _sums_after(f_leave)
+        steps = steps[steps > least]
         masses = xp.take(left, i, axis=1) + xp.take(f_enter, j, axis=1)
-        change = steps[steps > least] - _drop(masses, p)
-        best = int(xp.argmax(ranking_key(change - xp.min(steps))))
+        near = xp.nonzero(steps - _least_drop(masses, p) > least)[0]
+        if near.shape[0] == 0:
+            break
+        drops = _drop(xp.take(masses, near, axis=1), p)
+        change = xp.take(steps, near) - drops
+        best = int(xp.argmax(ranking_key(change - xp.min(change))))
         if to_float(change[best]) <= least:
             break
-        chosen[int(leave[i[best]])], chosen[int(enter[j[best]])] = False, True
-        mass = masses[:, best]
-    return support_value(f, xp.sort(xp.concat([rest, xp.take(edge, xp.nonzero(chosen)[0])])))
-
-
-def _shares(mass: Array) -> list[float]:
-    b = to_floats(mass)
-    return [x / sum(b) for x in b]
+        swap, drop = int(near[best]), to_float(drops[best])
+        chosen[int(leave[i[swap]])], chosen[int(enter[j[swap]])] = False, True
+    support = xp.sort(xp.concat([rest, xp.take(edge, xp.nonzero(chosen)[0])]))
+    return support_value(f, support, dual)

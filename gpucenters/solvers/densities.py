@@ -52,6 +52,7 @@ class DensityTerms:
         xp, params = array_namespace(x), tuple(p[:, part] for p in self.params)
         return xp.stack([xp.sum(t, axis=1) for t in self._terms(x, params)], axis=1)
 
+    @cached_property
     def at_zero(self) -> Array:
         """The terms at zero: see `Terms`."""
         xp = array_namespace(self.params[0])

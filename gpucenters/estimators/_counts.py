@@ -11,7 +11,6 @@ from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
 from ..solvers.priors import class_log_prior
 from ..solvers.smoothing import check_alpha
-from ..statistics.base import Statistics
 from ._base import read_only
 from ._fitted import learned
 from ._linear import PriorDecision
@@ -53,16 +52,12 @@ class LikelihoodRatioTests(StatisticsClassifier):
         """The probability of at least such a gain where no feature differs between classes."""
         raise NotImplementedError
 
-    def _statistics_of_met(self, what: str) -> Statistics:
-        """The statistics of the classes that have samples."""
-        statistics, met = self._needed_statistics(what), self._fitted.met
-        return statistics if met is None else statistics.of_classes(met)
-
     def _tests(self) -> tuple[np.ndarray, np.ndarray]:
         """(gain without smoothing, p-value) of each feature, on the host."""
 
         def make(centers: Any, chosen: Any, ctx: Context) -> tuple[np.ndarray, np.ndarray]:
-            statistics = self._statistics_of_met("pvalues_")
+            statistics, met = self._needed_statistics("pvalues_"), self._fitted.met
+            statistics = statistics if met is None else statistics.of_classes(met)
             gain = self._likelihood_ratio(statistics, ctx)
             return read_only(to_numpy(gain)), read_only(self._tail(gain, statistics))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from dataclasses import dataclass
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 from ..arrays.backend import Backend
 from ..arrays.context import Context
@@ -276,14 +276,11 @@ def _require_variance(variance: Array, of_all: Array, moments: ClassMoments) -> 
     bad = xp.any(variance <= 0, axis=0) & (of_all > 0)
     if bool(xp.any(bad)):
         feature = int(xp.nonzero(bad)[0][0])
-        _no_variance(feature, int(xp.argmin(variance[:, feature])), moments)
-
-
-def _no_variance(feature: int, c: int, moments: ClassMoments) -> NoReturn:
-    raise ValueError(
-        f"feature {feature} has no variance in class {_label(moments, c)}, so that its density "
-        "there has no bound: use var_smoothing or pooling above 0."
-    )
+        c = int(xp.argmin(variance[:, feature]))
+        raise ValueError(
+            f"feature {feature} has no variance in class {_label(moments, c)}, so that its density "
+            "there has no bound: use var_smoothing or pooling above 0."
+        )
 
 
 def check_gaussian(pooling: Any, var_smoothing: Any, ddof: Any) -> None:

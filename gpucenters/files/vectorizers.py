@@ -62,7 +62,7 @@ def pack_vectorizer(
     if name == "HashingVectorizer":
         _require_width(vectorizer.n_features, n_features, name)
         return section
-    words = vectorizer.get_feature_names_out()
+    words = _words(vectorizer)
     _require_width(len(words), n_features, name)
     idf = vectorizer.idf_ if name == "TfidfVectorizer" and vectorizer.use_idf else None
     if columns is not None:
@@ -118,6 +118,16 @@ def _set_idf(vectorizer: TfidfVectorizer, idf: np.ndarray | None, n_features: in
     vectorizer.use_idf = True  # else scikit-learn takes no weights, and is not ready without
     vectorizer.idf_ = idf
     vectorizer.use_idf = use_idf
+
+
+def _words(vectorizer: CountVectorizer) -> np.ndarray:
+    """The words by their columns; scikit-learn's method sorts them, a second for a million."""
+    if not hasattr(vectorizer, "vocabulary_"):
+        vectorizer.get_feature_names_out()  # takes a vocabulary that was given, or raises
+    vocabulary = vectorizer.vocabulary_
+    words = np.empty(len(vocabulary), dtype=object)
+    words[np.fromiter(vocabulary.values(), np.int64, len(vocabulary))] = list(vocabulary)
+    return words
 
 
 def _joined(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

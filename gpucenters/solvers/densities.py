@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..arrays.cached import cached_property
 from ..arrays.functions import array_namespace
 from ..arrays.typing import Array
 

@@ -111,7 +111,7 @@ def test_terms_of_a_path_are_those_of_the_decision_and_bound_them() -> None:
         terms = DensityTerms(params, 1.0)
         x = rng.normal(size=7)
         there = terms.of_columns(x[:, None], slice(0, 1)).T
-        zero, beyond = terms.at_zero(), np.stack(terms.beyond_zero(x, np.zeros(7, int)))
+        zero, beyond = terms.at_zero, np.stack(terms.beyond_zero(x, np.zeros(7, int)))
         np.testing.assert_allclose((zero + beyond)[:-1], there[:-1], rtol=1e-12, atol=1e-12)
         d = x[:, None] - params[0].T - params[1].T
         largest = np.max(abs(params[3].T) + d * d * params[2].T / 2, axis=1)

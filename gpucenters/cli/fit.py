@@ -155,9 +155,8 @@ class _Fit:
         """What was fitted."""
         model = trained.classifier
         weight = dict(zip(model.classes_.tolist(), model._centers().class_weight, strict=False))
-        places = {feature: i for i, feature in enumerate(model.support_.tolist())}
         names = trained.names()
-        best = [names[places[feature]] for feature in model.ranking_[:_SHOWN].tolist()]
+        best = [names[at] for at in trained.ranking()[:_SHOWN]]
         return {
             "model": type(model).__name__,
             "samples": self.samples,

@@ -32,7 +32,7 @@ def inspect(
         return
     show_facts(facts)
     if best:
-        _show_best(best, classes, facts["selected"])
+        _show_best(best, classes, facts["selected"], _what(trained.classifier))
 
 
 def _facts(trained: Trained) -> dict[str, Any]:
@@ -66,6 +66,8 @@ def _changed(estimator: Any, known: tuple[str, ...]) -> dict[str, str]:
 def _holds(model: Any) -> str:
     from ..solvers.support import SupportCenters
 
+    if not hasattr(model, "with_k"):
+        return "the coefficients"
     if isinstance(model._centers(), SupportCenters):
         return "the selected features: fewer of them by k, no partial_fit"
     if model._fitted.statistics is None:
@@ -75,31 +77,43 @@ def _holds(model: Any) -> str:
 
 def _best(trained: Trained, top: int) -> list[dict[str, Any]]:
     """The features of largest gain, with the center of each class."""
-    model = trained.classifier
-    places = {feature: i for i, feature in enumerate(model.support_.tolist())}
-    names, gains, centers = trained.names(), model._selection().gain, model.centers_
+    model, names = trained.classifier, trained.names()
+    support, gains = model.support_.tolist(), model._selection().gain
+    classes, of_classes = model.classes_.tolist(), _of_classes(model)
     found = []
-    for feature in model.ranking_[:top].tolist():
-        at = places[feature]
-        of_classes = dict(zip(model.classes_.tolist(), centers[:, at].tolist(), strict=True))
+    for at in trained.ranking()[:top]:
         found.append(
             {
                 "feature": str(names[at]),
-                "column": feature,
+                "column": support[at],
                 "gain": float(gains[at]),
-                "centers": of_classes,
+                "centers": dict(zip(classes, of_classes[:, at].tolist(), strict=True)),
             }
         )
     return found
 
 
-def _show_best(best: list[dict[str, Any]], classes: list[Any], selected: int) -> None:
+def _what(model: Any) -> str:
+    return "center" if hasattr(model, "centers_") else "weight"
+
+
+def _of_classes(model: Any) -> Any:
+    """The class centers of the support, or where a model has none, the coefficients: (K, k)."""
+    import numpy as np
+
+    if hasattr(model, "centers_"):
+        return model.centers_
+    coef = model.coef_[:, model.support_]
+    return np.concatenate([-coef, coef]) if len(coef) == 1 else coef
+
+
+def _show_best(best: list[dict[str, Any]], classes: list[Any], selected: int, what: str) -> None:
     """The table: the centers of all classes, or of many the two largest."""
     few = len(classes) <= _CLASSES
-    of_classes = [f"center of {label}" for label in classes] if few else ["center there"]
+    of_classes = [f"{what} of {label}" for label in classes] if few else [f"{what} there"]
     head = {"": "right", "feature": "left", "gain": "right", "largest in": "left"}
     head |= dict.fromkeys(of_classes, "right")
-    head |= {} if few else {"next in": "left", "center of that": "right"}
+    head |= {} if few else {"next in": "left", f"{what} of that": "right"}
     rows = []
     for number, each in enumerate(best, 1):
         values = each["centers"]

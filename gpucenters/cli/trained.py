@@ -11,6 +11,8 @@ import numpy as np
 
 import gpucenters
 
+from ..arrays.namespace import to_numpy
+
 if TYPE_CHECKING:
     from ..readers import Data
 
@@ -73,6 +75,11 @@ class Trained:
                 f"{at + 1} on they are not the same, or not in the same order."
             )
         return data.X
+
+    def ranking(self) -> list[int]:
+        """Positions in the support of the selected features, best first."""
+        selection = self.classifier._selection()
+        return np.searchsorted(to_numpy(selection.support), to_numpy(selection.ranking)).tolist()
 
     def names(self) -> np.ndarray:
         """Names of the selected features, in the order of the support."""

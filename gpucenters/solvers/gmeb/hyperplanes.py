@@ -69,6 +69,7 @@ class Hyperplanes(Centers):
         "offset": ("decision",),
     }
     for_every_k: ClassVar[bool] = False
+    nested: ClassVar[bool] = False
 
     columns: Array
     w: Array

@@ -130,6 +130,13 @@ def test_floats_of_a_dask_array_give_the_local_fit_up_to_rounding_and_one_result
     assert np.array_equal(found.scores_, again.scores_)
 
 
+def on_device(part: Any, device: int, sparse: bool) -> Any:
+    """On a worker: a pickle would bring it to the current device."""
+    with cupy.cuda.Device(device):
+        X = cupy.asarray(part.toarray().astype(float))
+        return BACKENDS["cupy"].sparse.csr_matrix(X) if sparse else X
+
+
 @pytest.mark.skipif(not STAND_IN, reason="sets the number of devices")
 @pytest.mark.parametrize("model", [*ON_SUMS[:3], *ON_MEDIANS], ids=_name)
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
@@ -139,12 +146,7 @@ def test_partitions_of_several_devices_give_the_local_fit(
     monkeypatch.setattr(sums, "FEWEST_LANES", 2)
     cupy._fake.set_device_count(3)
     try:
-        X = []
-        for i, part in enumerate(parts(COUNTS)):
-            with cupy.cuda.Device(i % 3):
-                part = part.compute()
-                kind = BACKENDS["cupy"].sparse.csr_matrix if sparse else cupy.asarray
-                X.append(dask.delayed(kind(cupy.asarray(part.toarray().astype(float)))))
+        X = [dask.delayed(on_device)(part, i % 3, sparse) for i, part in enumerate(parts(COUNTS))]
         found = gpucenters.dask.fit(model, X, parts(LABELS))
         local = clone(model).fit(COUNTS, LABELS)
         assert to_numpy(found.ranking_).tolist() == local.ranking_.tolist()

@@ -46,6 +46,7 @@ pytestmark = [
     pytest.mark.filterwarnings("default::FutureWarning"),
     pytest.mark.filterwarnings("default::ResourceWarning"),
     pytest.mark.filterwarnings("ignore:Sending large graph"),
+    pytest.mark.filterwarnings("ignore:Running on a single-machine scheduler"),
 ]
 
 RNG = np.random.default_rng(0)

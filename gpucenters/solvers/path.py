@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, backend_of, to_host
+from ..arrays.functions import array_namespace, backend_of, to_float, to_host
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.segment_terms import segment_totals
@@ -199,7 +199,10 @@ def _doubtful(scores: Array, bound: Array, distinct: Array | None) -> Array:
     """
     xp = array_namespace(scores)
     if scores.shape[0] == 1:
-        close = xp.abs(scores[0, :, :]) <= 2 * bound
+        size = xp.abs(scores[0, :, :])
+        if not backend_of(size).sync_is_expensive and to_float(xp.min(size)) > 2 * xp.max(bound):
+            return xp.zeros_like(bound, dtype=xp.bool)  # one look at the scores, where that is enough
+        close = size <= 2 * bound
     else:
         if distinct is not None:
             least = xp.full_like(scores[:1, :1, :1], -float("inf"))

@@ -30,8 +30,8 @@ class Terms(Protocol):
         """The sums over a run of features: (b, r), from their values (b, w)."""
 
     @property
-    def at_zero(self) -> Array:
-        """What each feature adds where its value is zero: (r, d)."""
+    def at_zero(self) -> Array | None:
+        """What each feature adds where its value is zero: (r, d), or None for nothing."""
 
     def beyond_zero(self, x: Array, position: Array) -> list[Array]:
         """What values x of features at these positions add beyond zero: r arrays of x's shape."""

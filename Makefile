@@ -95,7 +95,7 @@ torch:
 	$(PYTHON) -m venv --clear .venv-torch
 	.venv-torch/bin/python $(PIP) install --quiet --editable '.[test]' $(TORCH) \
 		jax 'dask[dataframe]' sparse anndata
-	.venv-torch/bin/python -m pytest -q -n auto tests/test_inputs.py
+	.venv-torch/bin/python -m pytest -q -n auto tests/test_inputs.py tests/test_input_types.py
 	.venv-torch/bin/python -m pytest -q -n auto -k torch tests
 
 # The wheel, alone in a clean venv without extras: a first fit from it, and then the demo.

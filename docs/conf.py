@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -60,12 +61,11 @@ def _write_command_line(app: Any, config: Any) -> None:
     (folder / "command-line.md").write_text(text, encoding="utf-8")
 
 
-def _is_of_others(
-    app: Any, what: str, name: str, obj: Any, skip: bool, options: Any
-) -> bool | None:
-    """Whether a method is inherited from scikit-learn, which describes it."""
+def _is_left_out(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
+    """Whether a member of a class is inherited from scikit-learn, or the default of a field."""
     module = getattr(obj, "__module__", None) or ""
-    return True if module.split(".")[0] == "sklearn" else None
+    is_default = not callable(obj) and not isinstance(obj, property | cached_property)
+    return True if module.split(".")[0] == "sklearn" or is_default else None
 
 
 def _write_math(writer: Any, node: Any) -> None:
@@ -83,5 +83,5 @@ def _write_math(writer: Any, node: Any) -> None:
 def setup(app: Any) -> None:
     """Connect what this project adds to Sphinx."""
     app.connect("config-inited", _write_command_line)
-    app.connect("autodoc-skip-member", _is_of_others)
+    app.connect("autodoc-skip-member", _is_left_out)
     app.add_html_math_renderer("mathml", (_write_math, None), (_write_math, None))

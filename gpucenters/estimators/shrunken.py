@@ -30,8 +30,9 @@ class ShrunkenCentroidClassifier(NearestCenterDecision, FeatureSelector, Statist
     the standardised distance to the shrunken means. One pass over X solves the problem for every
     threshold and every k: see `with_threshold` and `with_k`.
 
-    These are the formulas of the paper [1]_. scikit-learn's ``NearestCentroid(shrink_threshold=...)``
-    has the same centroids, but its `predict` takes other distances.
+    These are the formulas of the paper [1]_. scikit-learn's
+    ``NearestCentroid(shrink_threshold=...)`` has the same centroids, but its `predict` takes other
+    distances.
 
     Parameters
     ----------

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import importlib
 import io
 import re
+import shlex
+from pathlib import Path
 
 import pytest
 import sklearn
 from conftest import HERE
 from sklearn.utils.fixes import parse_version
+
+from gpucenters.cli import main
 
 README = HERE.parent / "README.md"
 DOCS = HERE.parent / "docs"
@@ -19,6 +24,8 @@ BLOCKS = {
     page: re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     for page in PAGES
 }
+#: A line of a shell.
+COMMAND = re.compile(r"^(?:\$ )?gpucenters ((?:fit|predict|inspect|select|path) .*)$", re.MULTILINE)
 DISPATCHES = parse_version(sklearn.__version__) >= parse_version("1.8")
 #: What is printed, in a comment behind it.
 PROMISE = re.compile(r"print\(.*\)\s+# ([\[(\d].*|True|False)$", re.MULTILINE)
@@ -35,9 +42,7 @@ def _examples() -> list[object]:
 def test_an_example_prints_what_its_comments_say(blocks: list[str]) -> None:
     names: dict[str, object] = {}
     for block in blocks:
-        if "array_api_dispatch" in block and parse_version(sklearn.__version__) < parse_version(
-            "1.8"
-        ):
+        if "array_api_dispatch" in block and not DISPATCHES:
             pytest.skip(
                 "LogisticRegression takes arrays of other libraries from scikit-learn 1.8 on"
             )
@@ -64,6 +69,22 @@ def test_dispatch_is_switched_on_as_scikit_learn_wants_it() -> None:
 
 def test_the_readme_has_examples() -> None:
     assert len(BLOCKS[README]) >= 3
+
+
+@pytest.mark.parametrize("page", [README, DOCS / "guide" / "command-line.md"], ids=lambda p: p.stem)
+@pytest.mark.filterwarnings("ignore:k")  # there are fewer
+def test_the_commands_of_the_page_run(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [f"good\ta fine film {i}\nbad\ta dull story {i}\n" for i in range(20)]
+    with gzip.open("reviews.tsv.gz", "wt") as file:
+        file.writelines(lines)
+    Path("new.txt").write_text("a fine story\n")
+    commands = COMMAND.findall(page.read_text(encoding="utf-8"))
+    assert len(commands) >= 4
+    for command in commands:
+        assert main(shlex.split(command)) == 0, command
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 #   make demo    fit, select and predict on real and on large synthetic data
 #   make test    the test suite
 # With a GPU: make test-gpu. For developers, see CONTRIBUTING.md: make check, test-full, coverage,
-# attack, lowest, prerelease, cupy, torch, wheel, same-bits, image, locks.
+# docs, attack, lowest, prerelease, cupy, torch, wheel, same-bits, image, locks.
 
 PYTHON ?= python3
 VENV := .venv
@@ -12,7 +12,7 @@ PIP := -m pip --disable-pip-version-check
 # The extra that matches the CUDA of the driver: cuda13 or cuda12.
 CUDA ?= cuda13
 
-.PHONY: demo test test-full test-gpu coverage attack check lowest prerelease cupy torch torch-for-cpu \
+.PHONY: demo test test-full test-gpu coverage attack check docs lowest prerelease cupy torch torch-for-cpu \
 	wheel same-bits image locks clean
 
 # One venv for all; a stamp per set of extras, made anew when the dependencies change.
@@ -52,6 +52,11 @@ check: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 	$(BIN)/numpydoc lint $$(git ls-files 'gpucenters/*.py')
 
+# The guide and the reference, as docs/_build/html/index.html. Warnings are errors, as are links
+# within them that lead nowhere. Needs no network.
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going docs docs/_build/html
+
 # The suite once more on the lowest versions that pyproject.toml promises.
 lowest:
 	$(PYTHON) -m venv --clear .venv-lowest
@@ -90,7 +95,7 @@ torch:
 	$(PYTHON) -m venv --clear .venv-torch
 	.venv-torch/bin/python $(PIP) install --quiet --editable '.[test]' $(TORCH) \
 		jax 'dask[dataframe]' sparse anndata
-	.venv-torch/bin/python -m pytest -q -n auto tests/test_inputs.py
+	.venv-torch/bin/python -m pytest -q -n auto tests/test_inputs.py tests/test_input_types.py
 	.venv-torch/bin/python -m pytest -q -n auto -k torch tests
 
 # The wheel, alone in a clean venv without extras: a first fit from it, and then the demo.
@@ -134,4 +139,5 @@ same-bits: $(VENV)/.installed-test
 		git worktree remove --force .same-bits ; exit $$status
 
 clean:
-	rm -rf .venv .venv-lowest .venv-prerelease .venv-wheel .venv-cupy .venv-torch .venv-locks dist .coverage*
+	rm -rf .venv .venv-lowest .venv-prerelease .venv-wheel .venv-cupy .venv-torch .venv-locks dist \
+		docs/_build docs/reference/generated .coverage*

@@ -67,7 +67,7 @@ def fit(estimator: Model, X: Any, y: Any, sample_weight: Any = None, client: Any
     >>> from gpucenters import L2CenterClassifier
     >>> from gpucenters.dask import fit
     >>> X, y = load_iris(return_X_y=True)
-    >>> with Client(processes=False, dashboard_address=None) as client:
+    >>> with Client(processes=False, dashboard_address=":0") as client:
     ...     model = fit(L2CenterClassifier(k=2, scale="std"), da.from_array(X, chunks=(50, 4)), y)
     >>> model.support_
     array([2, 3])

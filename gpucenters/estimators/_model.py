@@ -255,10 +255,10 @@ class Model(BaseEstimator):
             Where to write; a file that is there is replaced.
         full : bool, default=False
             False writes what the selected features need: the loaded model predicts, transforms,
-            names its features, and does `with_k` for fewer of them (`SparseMultinomialNB`, whose
+            names its features, and does ``with_k`` for fewer of them (`SparseMultinomialNB`, whose
             supports for different k are not nested, for its own k alone); all features where the
             model selects all. True writes the scores of all features and the statistics as well,
-            so that the loaded model does all that this one does: `partial_fit` goes on from it.
+            so that the loaded model does all that this one does: ``partial_fit`` goes on from it.
 
         Raises
         ------
@@ -268,9 +268,9 @@ class Model(BaseEstimator):
 
         Notes
         -----
-        The file keeps the parameters, ``device`` among them, and what `set_output` has chosen, but
-        no metadata requests. Arrays of a device are written as host arrays. A checksum finds files
-        that are truncated or altered; it is no signature.
+        The file keeps the parameters, ``device`` among them, and what ``set_output`` has chosen,
+        but no metadata requests. Arrays of a device are written as host arrays. A checksum finds
+        files that are truncated or altered; it is no signature.
         """
         from ..files import save
 

@@ -37,7 +37,7 @@ class FeatureSelector(SelectorMixin, _Classifier):
         Returns
         -------
         array or sparse matrix of shape (n_samples, k)
-            In X's library, device, layout and type (or as `set_output` says).
+            In X's library, device, layout and type (or as ``set_output`` says).
         """
         support, checked = self._selection().support, check_X(self, X, reset=False)
         check_backend(self, checked, "transform")

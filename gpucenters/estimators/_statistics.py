@@ -85,8 +85,8 @@ class StatisticsClassifier(CenterClassifier):
         """The statistics of some samples, for `fit_statistics`; the model stays as it is.
 
         ``a.merge(b)`` adds the statistics b of another shard to a, in place. Both need the same
-        ``classes`` and the parameters that decide what is kept (`scale`, `binarize`, whether
-        `shrinkage` is "auto" or "ledoit-wolf"); k, priors and smoothing may differ. Statistics
+        ``classes`` and the parameters that decide what is kept (``scale``, ``binarize``, whether
+        ``shrinkage`` is "auto" or "ledoit-wolf"); k, priors and smoothing may differ. Statistics
         pickle, and move to another device with ``to``.
 
         Parameters

@@ -57,20 +57,20 @@ class L2CenterClassifier(NearestCenterDecision, FeatureSelector, StatisticsClass
     classes_ : ndarray of shape (n_classes,)
         Sorted class labels, on the host.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Only where X had string column names.
     support_ : ndarray of shape (k,), int64
         Selected features, ascending, on the host.
     ranking_ : ndarray of shape (k,), int64
         The same by descending score (ties: lower index first), on the host.
-    scores_ : array of shape (n_features_in_,), float64
+    scores_ : array of shape (n_features,), float64
         Gain of each feature: how much the objective falls if its centers may differ.
     centers_ : array of shape (n_classes, k), float64
         Class centers on the support, in the units of X.
-    scale_ : array of shape (n_features_in_,), float64, or None
+    scale_ : array of shape (n_features,), float64, or None
     objective_ : float
         Sum over classes of the mean squared distance to the center, in scaled units.
-    coef_ : array of shape (1, n_features_in_) or (n_classes, n_features_in_), float64
+    coef_ : array of shape (1, n_features) or (n_classes, n_features), float64
         The decision is ``X @ coef_.T + intercept_``; zero outside the support.
     intercept_ : array of shape (1,) or (n_classes,), float64
 
@@ -167,20 +167,20 @@ class L1CenterClassifier(FeatureSelector, CenterClassifier):
     classes_ : ndarray of shape (n_classes,)
         Sorted class labels, on the host.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Only where X had string column names.
     support_ : ndarray of shape (k,), int64
         Selected features, ascending, on the host.
     ranking_ : ndarray of shape (k,), int64
         The same by descending score (ties: lower index first), on the host.
-    scores_ : array of shape (n_features_in_,), float64
+    scores_ : array of shape (n_features,), float64
         Gain of each feature: how much the objective falls if its centers may differ. Exactly zero
         where the intervals of class medians share a point.
-    feature_importances_ : ndarray of shape (n_features_in_,), float64
+    feature_importances_ : ndarray of shape (n_features,), float64
         ``scores_`` on the host.
     centers_ : array of shape (n_classes, k), float64
         Class centers on the support, in the units of X.
-    scale_ : array of shape (n_features_in_,), float64, or None
+    scale_ : array of shape (n_features,), float64, or None
     objective_ : float
         Sum over classes of the mean l1 distance to the center, in scaled units.
 

@@ -72,18 +72,18 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
     classes_ : ndarray of shape (n_classes,)
         Sorted class labels, on the host.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Only where X had string column names.
     support_ : ndarray of shape (k,), int64
         Selected features, ascending, on the host.
     ranking_ : ndarray of shape (k,), int64
         The same by descending score (ties: lower index first), on the host.
-    scores_ : array of shape (n_features_in_,), float64
+    scores_ : array of shape (n_features,), float64
         Gain of each feature: what its own means and variances for the classes add to the
         log-likelihood. Exactly zero where these are equal, and for features that are constant.
-    feature_importances_ : ndarray of shape (n_features_in_,), float64
+    feature_importances_ : ndarray of shape (n_features,), float64
         ``scores_`` on the host.
-    pvalues_ : ndarray of shape (n_features_in_,), float64
+    pvalues_ : ndarray of shape (n_features,), float64
         Of likelihood-ratio tests of twice the gain without smoothing: chi-squared with n_classes -
         1 (``pooling=1``) or 2 (n_classes - 1) degrees of freedom (``pooling=0``); there is none for
         other poolings. Asymptotic: wrong for rare features, and for sample weights that are no

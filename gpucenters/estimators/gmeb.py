@@ -60,11 +60,11 @@ class GMEBClassifier(FeatureSelector, LinearClassifier):
     classes_ : ndarray of shape (n_classes,)
         Sorted class labels, on the host.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Only where X had string column names.
     support_ : ndarray of shape (k,), int64
         Selected features, ascending, on the host. None where all coefficients are zero.
-    coef_ : array of shape (1, n_features_in_) or (n_classes, n_features_in_), float64
+    coef_ : array of shape (1, n_features) or (n_classes, n_features), float64
         The decision is ``X @ coef_.T + intercept_``, one for each class if there are more than two.
     intercept_ : array of shape (1,) or (n_classes,), float64
     sigma_ : array of the shape of ``coef_``, float64

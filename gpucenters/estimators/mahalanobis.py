@@ -79,29 +79,29 @@ class MahalanobisCenterClassifier(
     classes_ : ndarray of shape (n_classes,)
         Sorted class labels, on the host.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Only where X had string column names.
     support_ : ndarray of shape (k,), int64
         Selected transformed features, ascending, on the host.
     ranking_ : ndarray of shape (k,), int64
         The same by descending score (ties: lower index first), on the host.
-    scores_ : array of shape (n_features_in_,), float64
+    scores_ : array of shape (n_features,), float64
         Gain of each transformed feature: how much the objective falls if its centers may differ.
     centers_ : array of shape (n_classes, k), float64
         Class centers on the support, in the units of ``transform(X)``: transformed features mix
         those of X and have none of its units. `means_` has the class means in the units of X.
-    means_ : array of shape (n_classes, n_features_in_), float64
+    means_ : array of shape (n_classes, n_features), float64
         Class means of X.
-    covariance_ : array of shape (n_features_in_, n_features_in_), float64
+    covariance_ : array of shape (n_features, n_features), float64
         S, shrunk as was asked for.
     shrinkage_ : float
         The amount by which S was shrunk; 1 where the identity took the place of an S of zero.
-    transformation_ : array of shape (n_features_in_, n_features_in_), float64
+    transformation_ : array of shape (n_features, n_features), float64
         S^(-1/2), symmetric: ``transform(X)`` is ``X @ transformation_[:, support_]``.
     scale_ : None
     objective_ : float
         Sum over classes of the mean squared distance to the center, of transformed features.
-    coef_ : array of shape (1, n_features_in_) or (n_classes, n_features_in_), float64
+    coef_ : array of shape (1, n_features) or (n_classes, n_features), float64
         The decision is ``X @ coef_.T + intercept_``, on the features of X itself.
     intercept_ : array of shape (1,) or (n_classes,), float64
 
@@ -293,7 +293,7 @@ class MahalanobisCenterClassifier(
         Returns
         -------
         array of shape (n_samples, k), float64
-            Dense, in the library and on the device of X (or as `set_output` says).
+            Dense, in the library and on the device of X (or as ``set_output`` says).
         """
         centers, columns = self._located()
 

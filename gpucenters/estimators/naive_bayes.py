@@ -97,13 +97,13 @@ class SparseBernoulliNB(_NaiveBayes, LikelihoodRatioTests):
     classes_ : ndarray of shape (n_classes,)
         Sorted class labels, on the host.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Only where X had string column names.
     support_ : ndarray of shape (k,), int64
         Selected features, ascending, on the host.
     ranking_ : ndarray of shape (k,), int64
         The same by descending score (ties: lower index first), on the host.
-    scores_ : array of shape (n_features_in_,), float64
+    scores_ : array of shape (n_features,), float64
         Gain of each feature: what its own probabilities for the classes add to the log-likelihood.
         Exactly zero where these are equal.
     centers_ : array of shape (n_classes, k), float64
@@ -111,15 +111,15 @@ class SparseBernoulliNB(_NaiveBayes, LikelihoodRatioTests):
     objective_ : float
         Negative log-likelihood of the smoothed counts.
     class_count_, class_log_prior_ : arrays of shape (n_classes,), float64
-    feature_count_ : array of shape (n_classes, n_features_in_), float64
+    feature_count_ : array of shape (n_classes, n_features), float64
         How much weight of each class has each feature.
-    feature_log_prob_ : array of shape (n_classes, n_features_in_), float64
+    feature_log_prob_ : array of shape (n_classes, n_features), float64
         Log probabilities: of each class on the support, tied elsewhere.
-    pvalues_ : ndarray of shape (n_features_in_,), float64
+    pvalues_ : ndarray of shape (n_features,), float64
         Of likelihood-ratio tests: chi-squared with n_classes - 1 degrees of freedom, of twice the
         gain without smoothing. Asymptotic: wrong for rare features, and for sample weights that
         are no counts.
-    coef_ : array of shape (1, n_features_in_) or (n_classes, n_features_in_), float64
+    coef_ : array of shape (1, n_features) or (n_classes, n_features), float64
         The decision is ``B @ coef_.T + intercept_``, where B is X after ``binarize``: 1 where a
         value is above the threshold, else 0, so that counts above 1 change nothing. Zero outside
         the support. For more than two classes relative to the tied parameters: log odds ratios.
@@ -230,13 +230,13 @@ class SparseMultinomialNB(_NaiveBayes):
     classes_ : ndarray of shape (n_classes,)
         Sorted class labels, on the host.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Only where X had string column names.
     support_ : ndarray of shape (k,), int64
         Selected features, ascending, on the host.
     ranking_ : ndarray of shape (k,), int64
         The same by descending score (ties: lower index first), on the host.
-    scores_ : array of shape (n_features_in_,), float64
+    scores_ : array of shape (n_features,), float64
         h_i at the solution of the dual for this k: see Notes.
     upper_bound_, lower_bound_, gap_ : float
         psi(k), which the log-likelihood of no k features exceeds; the log-likelihood of the
@@ -247,11 +247,11 @@ class SparseMultinomialNB(_NaiveBayes):
     objective_ : float
         Negative log-likelihood of the smoothed counts: minus ``lower_bound_``.
     class_count_, class_log_prior_ : arrays of shape (n_classes,), float64
-    feature_count_ : array of shape (n_classes, n_features_in_), float64
+    feature_count_ : array of shape (n_classes, n_features), float64
         Class sums.
-    feature_log_prob_ : array of shape (n_classes, n_features_in_), float64
+    feature_log_prob_ : array of shape (n_classes, n_features), float64
         Log shares: of each class on the support, tied elsewhere.
-    coef_ : array of shape (1, n_features_in_) or (n_classes, n_features_in_), float64
+    coef_ : array of shape (1, n_features) or (n_classes, n_features), float64
         The decision is ``X @ coef_.T + intercept_``; zero outside the support. For more than two
         classes relative to the tied parameters: logs of ratios of shares.
     intercept_ : array of shape (1,) or (n_classes,), float64

@@ -73,31 +73,31 @@ class SparsePoissonNB(ExposedClassifier, CountNaiveBayes, LikelihoodRatioTests):
     classes_ : ndarray of shape (n_classes,)
         Sorted class labels, on the host.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Only where X had string column names.
     support_ : ndarray of shape (k,), int64
         Selected features, ascending, on the host.
     ranking_ : ndarray of shape (k,), int64
         The same by descending score (ties: lower index first), on the host.
-    scores_ : array of shape (n_features_in_,), float64
+    scores_ : array of shape (n_features,), float64
         Gain of each feature: what its own rates for the classes add to the log-likelihood, divided
         by the dispersion. Exactly zero where these are equal.
-    feature_importances_ : ndarray of shape (n_features_in_,), float64
+    feature_importances_ : ndarray of shape (n_features,), float64
         ``scores_`` on the host.
-    pvalues_ : ndarray of shape (n_features_in_,), float64
+    pvalues_ : ndarray of shape (n_features,), float64
         Of likelihood-ratio tests of twice the gain without smoothing: chi-squared with n_classes -
         1 degrees of freedom; with a dispersion by the F distribution. Asymptotic: wrong for rare
         features, and for sample weights that are no counts.
     centers_ : array of shape (n_classes, k), float64
         Rates of the features of the support, for a unit of exposure.
-    scale_ : array of shape (n_features_in_,), float64, or None
+    scale_ : array of shape (n_features,), float64, or None
         Dispersions, at least 1.
     objective_ : float
         Negative log-likelihood of the counts and their prior, up to terms that no rate changes.
     class_count_, class_log_prior_ : arrays of shape (n_classes,), float64
     class_exposure_ : array of shape (n_classes,), float64
         Weighted sums of the exposures of each class.
-    feature_count_ : array of shape (n_classes, n_features_in_), float64
+    feature_count_ : array of shape (n_classes, n_features), float64
         Class sums.
 
     References

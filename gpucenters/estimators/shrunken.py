@@ -23,15 +23,16 @@ from .validation import snapshot
 
 
 class ShrunkenCentroidClassifier(NearestCenterDecision, FeatureSelector, StatisticsClassifier):
-    """Nearest shrunken centroids: classifier and feature selector of Tibshirani et al. [1]_.
+    """Nearest shrunken centroids, a classifier and feature selector of Tibshirani et al.
 
     The class means are moved towards the mean of all samples by a threshold in units of their
     standard errors. Features that arrive there in all classes are left out; the others classify by
     the standardised distance to the shrunken means. One pass over X solves the problem for every
     threshold and every k: see `with_threshold` and `with_k`.
 
-    These are the formulas of the paper. scikit-learn's ``NearestCentroid(shrink_threshold=...)``
-    has the same centroids, but its `predict` takes other distances.
+    These are the formulas of the paper [1]_. scikit-learn's
+    ``NearestCentroid(shrink_threshold=...)`` has the same centroids, but its `predict` takes other
+    distances.
 
     Parameters
     ----------
@@ -58,13 +59,13 @@ class ShrunkenCentroidClassifier(NearestCenterDecision, FeatureSelector, Statist
     classes_ : ndarray of shape (n_classes,)
         Sorted class labels, on the host.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Only where X had string column names.
     support_ : ndarray of shape (d,), int64
         The features that survive, ascending, on the host.
     ranking_ : ndarray of shape (d,), int64
         The same by descending score (ties: lower index first), on the host.
-    scores_ : array of shape (n_features_in_,), float64
+    scores_ : array of shape (n_features,), float64
         The threshold from which on a feature is left out: max_c abs(d_c).
     threshold_ : float
         The threshold that was given, or that k makes.
@@ -72,12 +73,12 @@ class ShrunkenCentroidClassifier(NearestCenterDecision, FeatureSelector, Statist
         What is added to the standard deviations.
     centers_ : array of shape (n_classes, d), float64
         Shrunken class means of the features that survive.
-    scale_ : array of shape (n_features_in_,), float64
+    scale_ : array of shape (n_features,), float64
         Pooled standard deviations, with the offset.
     objective_ : float
         What the shrunken means minimise: squared standardised distances to the class means, and
         the threshold times absolute distances to the mean of all samples.
-    coef_ : array of shape (1, n_features_in_) or (n_classes, n_features_in_), float64
+    coef_ : array of shape (1, n_features) or (n_classes, n_features), float64
         The decision is ``X @ coef_.T + intercept_``; zero outside the support.
     intercept_ : array of shape (1,) or (n_classes,), float64
 

@@ -33,7 +33,7 @@ class NestedDichotomiesClassifier(Decomposition, RefittedDichotomies):
     of [2]_).
 
     One pass over X for a model that class statistics determine (every classifier of this package
-    but `L1CenterClassifier`). Other estimators with ``predict_proba`` are fitted to a part of X for
+    but l1 centers and GMEB). Other estimators with ``predict_proba`` are fitted to a part of X for
     each node.
 
     Parameters
@@ -59,7 +59,7 @@ class NestedDichotomiesClassifier(Decomposition, RefittedDichotomies):
     code_book_ : ndarray of shape (n_classes, n_classes - 1), float64
         The side of each class at each node, -1 or 1; 0 where the class is not below the node.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Only where X had string column names.
 
     Notes

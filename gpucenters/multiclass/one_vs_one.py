@@ -23,7 +23,7 @@ class OneVsOneClassifier(Decomposition, multiclass.OneVsOneClassifier):
     """One binary model for each pair of classes, of the samples of these two alone.
 
     `sklearn.multiclass.OneVsOneClassifier`, in one pass over X for a model that class statistics
-    determine (every classifier of this package but `L1CenterClassifier`). Other estimators are
+    determine (every classifier of this package but l1 centers and GMEB). Other estimators are
     fitted to a part of X for each pair, by scikit-learn.
 
     Parameters
@@ -42,7 +42,7 @@ class OneVsOneClassifier(Decomposition, multiclass.OneVsOneClassifier):
     n_classes_ : int
     pairwise_indices_ : None
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Only where X had string column names.
 
     Notes

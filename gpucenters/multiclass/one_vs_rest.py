@@ -22,7 +22,7 @@ class OneVsRestClassifier(Decomposition, multiclass.OneVsRestClassifier):
     """One binary model for each class, against all other classes.
 
     `sklearn.multiclass.OneVsRestClassifier`, in one pass over X for a model that class statistics
-    determine (every classifier of this package but `L1CenterClassifier`): the sums of the other
+    determine (every classifier of this package but l1 centers and GMEB): the sums of the other
     classes follow from those of each class. Other estimators are fitted to X once for each class,
     by scikit-learn, as is any estimator to multilabel ``y``.
 
@@ -45,7 +45,7 @@ class OneVsRestClassifier(Decomposition, multiclass.OneVsRestClassifier):
     label_binarizer_ : LabelBinarizer
     multilabel_ : bool
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Only where X had string column names.
 
     Notes

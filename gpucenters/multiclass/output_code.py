@@ -21,7 +21,7 @@ class OutputCodeClassifier(Decomposition, multiclass.OutputCodeClassifier):
     """One binary model for each bit of random codes of the classes.
 
     `sklearn.multiclass.OutputCodeClassifier`, in one pass over X for a model that class statistics
-    determine (every classifier of this package but `L1CenterClassifier`): the sums of both sides of
+    determine (every classifier of this package but l1 centers and GMEB): the sums of both sides of
     a bit follow from those of each class. Other estimators are fitted to X once for each bit, by
     scikit-learn. A sample has the class whose code is nearest to its scores.
 
@@ -46,7 +46,7 @@ class OutputCodeClassifier(Decomposition, multiclass.OutputCodeClassifier):
     code_book_ : ndarray of shape (n_classes, n_bits), float64
         The codes: -1 and 1.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Only where X had string column names.
 
     Notes

@@ -229,7 +229,7 @@ class SparsityPath:
         Parameters
         ----------
         supports : bool, default=False
-            Whether to write what `selection_frequency` needs: a number for each feature that is
+            Whether to write what ``selection_frequency`` needs: a number for each feature that is
             selected in some fold, and more.
         """
         state: dict[str, Any] = {

@@ -75,7 +75,7 @@ class SparsityPathCV(ClassifierMixin, MetaEstimatorMixin, TransformerMixin, Base
         Those of ``best_estimator_``, where it has them.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Only where X had string column names.
 
     Examples
@@ -326,7 +326,7 @@ class SparsityPathCV(ClassifierMixin, MetaEstimatorMixin, TransformerMixin, Base
 
         Returns
         -------
-        array or sparse matrix of shape (n_samples, best_k_)
+        array or sparse matrix of shape (n_samples, k)
         """
         return self._ask("transform", X)
 
@@ -336,7 +336,7 @@ class SparsityPathCV(ClassifierMixin, MetaEstimatorMixin, TransformerMixin, Base
 
         Parameters
         ----------
-        X : {array, sparse matrix} of shape (n_samples, best_k_)
+        X : {array, sparse matrix} of shape (n_samples, k)
 
         Returns
         -------
@@ -381,6 +381,6 @@ class SparsityPathCV(ClassifierMixin, MetaEstimatorMixin, TransformerMixin, Base
 
         Returns
         -------
-        ndarray of shape (best_k_,)
+        ndarray of shape (k,)
         """
         return self._fitted().get_feature_names_out(input_features)

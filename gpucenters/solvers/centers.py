@@ -122,7 +122,7 @@ class Centers:
 
 @dataclass(frozen=True)
 class SparseCenters(Centers):
-    """The solution of the separable problem for every k at once (Prop. 1 and 3 of the paper).
+    """The solution of the separable problem for every k at once: Propositions 1 and 3 of [C].
 
     Minimise the sum of L_ci(theta_ci) over classes c and features i, where at most k features may
     have centers that differ between classes. The optimum takes ``free`` on the k features of

@@ -37,7 +37,7 @@ class ShrunkenCenters(Centers):
     Attributes
     ----------
     size : array of shape (m,), float64
-        max_c |d_c|: the threshold from which on a feature is left out.
+        ``max_c |d_c|``: the threshold from which on a feature is left out.
     total : array of shape (K, m), float64
         Class sums.
     scale : array of shape (m,), float64

@@ -28,7 +28,7 @@ class ClassMoments(Statistics):
     *Raw*: sums of x^2, which add up, so that any split of integer data gives the same bits. Sparse
     data give it, since implicit zeros add nothing to it. Where second moments are kept for each
     feature, the columns in which raw sums are ill-conditioned are kept centred as well. A union has
-    no ill-conditioned column that none of its parts has (see `conditioning`), so those of both
+    no ill-conditioned column that none of its parts has (see ``conditioning``), so those of both
     parts are enough, and a part that has no centred moments there forms them from its raw sums.
 
     Raw moments become centred ones when they are added to or merged with centred ones.

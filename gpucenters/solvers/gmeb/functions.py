@@ -26,7 +26,7 @@ def gmeb_hyperplanes(
     device: str | None = None,
     memory_budget: int | str | None = None,
 ) -> Hyperplanes:
-    """The globally best scaled margin classifier: see `GMEBClassifier`.
+    """The globally best scaled margin classifier: see `~gpucenters.GMEBClassifier`.
 
     Parameters
     ----------

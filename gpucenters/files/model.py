@@ -63,7 +63,7 @@ _FITTED = ("centers", "params", "statistics", "selection", "met")
 def save(model: Classifier | Decomposition | Pipeline, path: Any, *, full: bool = False) -> None:
     """Write a fitted model, or a pipeline of a text vectorizer and a model, to one file.
 
-    A model is also one of `gpucenters.multiclass`, as its method ``save`` has it.
+    A model is also one of ``gpucenters.multiclass``, as its method ``save`` has it.
 
     Parameters
     ----------

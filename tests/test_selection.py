@@ -225,6 +225,9 @@ def test_the_k_largest_of_many_are_those_of_a_full_sort(
             found = numpy_cupy.top_k(key, k, array_namespace(key))
             assert found.dtype == np.int64
             np.testing.assert_array_equal(found, portable.top_k(key, k, array_namespace(key)))
+            if isinstance(key, np.ndarray):
+                for near in (key[found].min(), 1.01 * key[found].min(), 0.0, 1e300):
+                    np.testing.assert_array_equal(numpy_cupy.top_k_near(key, k, near), found)
 
 
 def test_select_two_of_four_equal_gains_takes_the_lower_indices(backend: Any) -> None:

@@ -51,19 +51,23 @@ def writable(x: Array) -> Array:
     return x
 
 
-def top_k(key: Array, k: int) -> Array:
+def top_k(key: Array, k: int, near: Array | None = None) -> Array:
     """Indices of the k largest of ``key`` (no NaN), ascending; ties go to the lower index.
 
     Parameters
     ----------
     key : array of shape (m,)
     k : int, at most m
+    near : array of no dimension, optional
+        A guess at the k-th largest, which saves time on the host where it is a good one.
 
     Returns
     -------
     array of int64 of shape (k,)
     """
     xp = array_namespace(key)
+    if near is not None and is_numpy(xp):
+        return numpy_cupy.top_k_near(key, k, to_float(near))
     return (numpy_cupy if is_numpy_or_cupy(xp) else portable).top_k(key, k, xp)
 
 

@@ -60,6 +60,22 @@ def top_k(key: Array, k: int, xp: Namespace) -> Array:
     return xp.sort(xp.concat([above, equal]), stable=True)  # NumPy merges two sorted parts
 
 
+def top_k_near(key: Array, k: int, near: float) -> Array:
+    """`top_k`, where keys about the k-th largest are told apart by a guess at it: most often few.
+
+    A comparison of all keys takes a small part of the time of a partition.
+    """
+    above = key > near + _NEAR * abs(near)
+    count = int(np.count_nonzero(above))
+    band = np.flatnonzero((key >= near - _NEAR * abs(near)) & ~above)
+    if not count < k < count + band.shape[0]:
+        return top_k(key, k, np)
+    above[band[top_k(key[band], k - count, np)]] = True
+    return np.flatnonzero(above)
+
+
+_NEAR = 0.02  # of the guess, to either side
+
 _SAMPLED_FROM = 2**20  # keys from which on a sample saves time
 _SAMPLE_STEP = 16  # one key in so many is in the sample
 

@@ -115,6 +115,7 @@ def solve_dual(
     shares: list[float] = []
     best = math.inf, p
     allowed = 0.0
+    kth: Array | None = None  # the k-th largest h of the step before
     for step in range(_MOST_CUTS):
         if step == _CUTS_BEFORE_SLACK:
             allowed = slack()
@@ -126,8 +127,9 @@ def solve_dual(
         else:
             moved = sum((f[c, :] * logs[c] for c in range(1, len(p))), f[0, :] * logs[0])
         h = h_origin - moved
-        support = top_k(h, k)
-        value = to_float(xp.sum(xp.take(h, support)))
+        support = top_k(h, k, kth)
+        chosen = xp.take(h, support)
+        value, kth = to_float(xp.sum(chosen)), xp.min(chosen)
         if value < best[0]:
             best = value, p
         cut = Cut.of(f, support, value, logs)
@@ -138,7 +140,7 @@ def solve_dual(
         cuts, shares = _least_point([*cuts, cut], [*shares, 0.0 if cuts else 1.0], p, origin)
         p = _shares_of(cuts, shares)
     p, h = best[1], divergence(f, best[1])  # without the rounding of ``logs``
-    support = top_k(ranking_key(h), k)
+    support = top_k(ranking_key(h), k, kth)
     value = to_float(xp.sum(xp.take(h, support)))
     own = Cut.of(f, support, value, _logs(p, origin))
     others = [c.support for c in cuts if not _equal(c, own)]

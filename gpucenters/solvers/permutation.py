@@ -14,6 +14,7 @@ from typing import Any, Self
 from ..arrays.context import Context
 from ..arrays.functions import array_namespace, running_max, to_host
 from ..arrays.linalg import one_blas_thread
+from ..arrays.thresholds import Thresholds
 from ..arrays.typing import Array
 from ..blocks.block import Block, Strip
 from ..blocks.labels import Labels
@@ -207,6 +208,7 @@ def count_permutations(
     key = ranking_key(gain)
     upward = xp.flip(xp.argsort(-key, stable=True))
     key = xp.take(key, upward)
+    thresholds = Thresholds(key)
     batch = min(max(_LEAST_BATCH, _LABELS // n), ctx.budget // (4 * _BYTES_PER_LABEL * k * n))
     batch = max(1, min(batch, n_permutations))
     cuts = [(a, min(a + batch, n_permutations)) for a in range(0, n_permutations, batch)]
@@ -216,8 +218,7 @@ def count_permutations(
     def compare(gains: Array, part: slice) -> tuple[Array, Array, Array]:
         keys = ranking_key(gains)
         reach = xp.count_nonzero(keys >= key[part][:, None], axis=1)
-        in_order = xp.sort(xp.reshape(keys, (-1,)), stable=False)
-        return reach, in_order.shape[0] - xp.searchsorted(in_order, key), running_max(keys)
+        return reach, thresholds.count(xp.reshape(keys, (-1,))), running_max(keys)
 
     def batches() -> Iterable[Labels]:
         return (Labels(backend.asarray(codes(a, b)), samples) for a, b in cuts)

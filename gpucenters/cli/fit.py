@@ -54,9 +54,10 @@ def fit(
 ) -> None:
     """Fit a model, and save it.
 
-    DATA is text (label TAB text, or CSV with named columns, plain or gzipped), svmlight, NumPy's
-    .npz (X and y) or .npy with --labels, or SciPy's .npz. With --test-size the model is fitted to
-    the other samples, and that model is saved.
+    DATA is text (label TAB text, CSV with named columns, or a folder for each class), a table
+    (CSV, TSV, Parquet, Feather), .h5ad, svmlight, NumPy's .npz (X and y) or .npy with --labels, or
+    SciPy's .npz; lines plain or gzipped. With --test-size the model is fitted to the other samples,
+    and that model is saved.
     """
     estimator = make_model(model)
     check_place(output)

@@ -46,10 +46,14 @@ class Options:
     labels: Any = None
     label: str | None = None
     text: str | None = None
-    encoding: str = "utf-8"
+    encoding: str | None = None
     n_features: int | None = None
     zero_based: bool = False
     max_bytes: int | None = None
+
+    def charset(self, default: str = "utf-8") -> str:
+        """The encoding of text."""
+        return default if self.encoding is None else self.encoding
 
     def limit(self, *, streamed: bool = False) -> float:
         """The number of bytes that may be held; a stream holds none."""

@@ -38,6 +38,7 @@ class Model(BaseEstimator):
     device: str | None
     memory_budget: int | str | None
     verbose: bool
+    _fits_in_parts = False  # whether X is read once in parts, and may be on disk
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -88,7 +89,7 @@ class Model(BaseEstimator):
         self
         """
         self._check_parameters()
-        checked, attributes = validated(self, X)
+        checked, attributes = validated(self, X, in_parts=self._fits_in_parts)
         classes, codes = self._encoded(y, checked.shape[0])
 
         def solve(ctx: Context) -> Fitted:

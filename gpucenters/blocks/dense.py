@@ -284,11 +284,9 @@ class DenseBlock:
         for first, last in ranges(int(rows.shape[0]), max(1, ctx.chunk // max(1, d))):
             with here.current():
                 xp = array_namespace(self.array)
-                some = rows[first:last]
-                if isinstance(self.array, OnDisk):
-                    part = self.array.take(some)
-                else:
-                    part = xp.take(self.array, some, axis=0)
+                some, part = rows[first:last], self.array
+                on_disk = isinstance(part, OnDisk)
+                part = part.take(some) if on_disk else xp.take(part, some, axis=0)
                 part = xp.take(part, columns, axis=1)
             part = self._widen(part, 0, columns)
             yield self.backend.xp.astype(part, self.backend.xp.float64), None

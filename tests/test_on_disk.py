@@ -185,3 +185,15 @@ def test_what_cannot_be_read_by_rows_is_refused(tmp_path: Path) -> None:
     text = on_disk(tmp_path / "text.h5", np.array([["a", "b"]], dtype=object))
     with pytest.raises(TypeError, match="real numbers"):
         L2CenterClassifier().fit(text, Y[:1])
+
+
+@pytest.mark.parametrize("form", ["csr", "dense"])
+def test_parts_go_up_to_a_device(form: str, tmp_path: Path) -> None:
+    whole = np.rint(9 * X)
+    matrix = scipy.sparse.csr_matrix(whole) if form == "csr" else whole
+    stored = on_disk(tmp_path / "cells.h5", matrix)
+    for model in (L2CenterClassifier(k=5), SparseMultinomialNB(k=5)):
+        model = clone(model).set_params(device="cuda", memory_budget=BUDGET)
+        found, expected = clone(model).fit(stored, Y), clone(model).fit(matrix, Y)
+        np.testing.assert_array_equal(found.support_, expected.support_)
+        np.testing.assert_array_equal(found.predict(stored), expected.predict(matrix))

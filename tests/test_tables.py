@@ -18,6 +18,7 @@ import pytest
 import scipy.sparse
 from malformed import NAMES, TABLES, X, Y, outcome, table
 
+from gpucenters import L1CenterClassifier, L2CenterClassifier
 from gpucenters.cli import main
 from gpucenters.readers import ReadError, batches, read
 
@@ -78,6 +79,25 @@ def test_h5ad(cells: Any, tmp_path: Path) -> None:
     cells.write_h5ad(path)
     with pytest.raises(ReadError, match=r"cells.h5ad: in row \d of obs\['type'\] the label is mi"):
         read(path, label="type")
+
+
+def test_x_that_is_too_large_to_hold_stays_on_disk(cells: Any, tmp_path: Path) -> None:
+    for number, matrix in enumerate((cells.X, X)):
+        path = tmp_path / f"{number}.h5ad"
+        cells.X = matrix
+        cells.write_h5ad(path)
+        data = read(path, label="type", max_bytes=250)
+        assert not isinstance(data.X, np.ndarray) and not scipy.sparse.issparse(data.X)
+        assert len(data) == 7
+        found = L2CenterClassifier(k=2).fit(data.X, data.y)
+        expected = L2CenterClassifier(k=2).fit(matrix, KINDS)
+        np.testing.assert_array_equal(found.scores_, expected.scores_)
+        with pytest.raises(TypeError, match="to_memory"):
+            L1CenterClassifier().fit(data.X, data.y)
+    cells.X, path = scipy.sparse.csc_matrix(X), tmp_path / "by column.h5ad"
+    cells.write_h5ad(path)
+    with pytest.raises(ReadError, match="more than 250 bytes to hold"):
+        read(path, label="type", max_bytes=250)
 
 
 TWEET = '"{}","1","Mon","NO_QUERY","me","{}"\n'

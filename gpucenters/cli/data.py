@@ -32,8 +32,8 @@ class DataOptions:
     format: Annotated[
         str | None,
         _option(
-            "Where the name does not say it: tsv, csv, parquet, feather, h5ad, svmlight, npz, npy, "
-            "lines, all, sentiment140, folder, newsgroups.",
+            "Where the name does not say it: tsv, csv, lines, svmlight, npz, npy, parquet, "
+            "feather, h5ad, sentiment140, all, folder, newsgroups.",
             metavar="NAME",
         ),
     ] = None

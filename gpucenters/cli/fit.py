@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..arrays.on_disk import is_on_disk
 from .data import AsJson, DataOptions, DataPath, TextOptions, Vectorizer, check_place, labelled
 from .models import ModelOptions, make_model
 from .output import say, show_facts, show_json
@@ -109,6 +110,11 @@ class _Fit:
             found = labelled(reading.read(path), path)
             held_out = None
             if test_size is not None:
+                if is_on_disk(found.X):
+                    raise ValueError(
+                        f"{path} does not fit into memory: name held-out data by --test, in place "
+                        "of --test-size."
+                    )
                 found, held_out = _split(found, test_size, seed)
         self.samples, X = len(found), found.X
         if found.is_text:

@@ -78,7 +78,8 @@ class Model(BaseEstimator):
         X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
             Dense arrays of any array-API library that can be changed in place (not JAX, Dask and
             other lazy ones), memory maps, CSR or CSC of SciPy or cupyx, of any real type. Never
-            changed; sparse data are never made dense.
+            changed; sparse data are never made dense. Models that class statistics determine also
+            read dense arrays and CSR on disk (h5py, Zarr; a backed AnnData) in parts.
         y : array of shape (n_samples,)
             Class labels: numbers or strings, at least two classes.
         sample_weight : array of shape (n_samples,), optional

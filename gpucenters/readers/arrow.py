@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -116,17 +117,17 @@ class _Table:
             self.numbers = [i for i in range(len(self.names)) if i not in left_out]
             if not self.numbers:
                 raise self._error("there is no column but that of the labels.")
+            is_kind = pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean
             for i in self.numbers:
                 kind = schema.field(i).type
-                if not any(f(kind) for f in (pa.types.is_integer, pa.types.is_floating)) and (
-                    not pa.types.is_boolean(kind)
-                ):
+                if not any(test(kind) for test in is_kind):
                     raise self._error(
                         f"the column {self.names[i]!r} holds {kind}, and no numbers. If it holds "
                         "the labels or texts, name it: label=... or text=..."
                     )
-                if self.names.count(self.names[i]) > 1:
-                    raise self._error(f"there are two columns {self.names[i]!r}.")
+            twice = [name for name, times in Counter(self.names).items() if times > 1]
+            if twice:
+                raise self._error(f"there are two columns {twice[0]!r}.")
             kinds = [schema.field(i).type.to_pandas_dtype() for i in self.numbers]
             self.dtype = np.result_type(*kinds)
         chosen = {self.label, self.text, *self.numbers} - {None}

@@ -19,6 +19,7 @@ class Data:
     Attributes
     ----------
     X : ndarray or CSR of shape (n_samples, n_features), or list of n_samples str
+        On disk where it is too large to hold and a file of HDF5 has it.
     y : ndarray of shape (n_samples,), or None
         Labels, where the file has them: str from text, numbers or str from arrays.
     feature_names : ndarray of str of shape (n_features,), or None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,17 +17,26 @@ from .errors import ReadError
 from .lines import too_large
 from .whole import joined
 
-_VALUES = 2**22  # of a part of a file that is read whole
+_BYTES = 2**25  # of a part of a file that is read whole
 
 
 def h5ad_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
-    """Batches of the rows of X: dense, or CSR."""
+    """Batches of the rows of X: dense, or CSR.
+
+    Of a file that is read whole, an X that is larger than may be held stays on disk.
+    """
     h5py = _library()
     with open(path, "rb"):  # where it cannot be opened, the system's own error
         pass
     try:
-        with h5py.File(path, "r") as file:
-            parts = _parts(path, file, rows, options)
+        with ExitStack() as stack:
+            file = stack.enter_context(h5py.File(path, "r"))
+            cells = _Cells.of(path, file, options)
+            if rows == sys.maxsize and cells.size > options.limit() and cells.read_by_row:
+                stack.pop_all()  # the file is open as long as X is
+                yield Data(cells.X, cells.y, cells.names)
+                return
+            parts = cells.parts(path, rows, options)
             yield from joined(parts, path, options.limit()) if rows == sys.maxsize else parts
     except (ReadError, MemoryError):
         raise
@@ -43,38 +54,63 @@ def _library() -> Any:
     return h5py
 
 
-def _parts(path: Any, file: Any, rows: int, options: Options) -> Iterator[Data]:
-    from anndata.io import sparse_dataset
+@dataclass(frozen=True)
+class _Cells:
+    """What is in an open file.
 
-    limit = options.limit()
-    for name in ("X", "obs", "var"):
-        if name not in file:
-            raise ReadError(path, f"there is no {name}.")
-    y, names = _labels(path, file["obs"], options), _names(path, file["var"], limit)
-    X = file["X"]
-    if hasattr(X, "shape"):
-        shape, dtype, per_row = X.shape, X.dtype, int(np.prod(X.shape[1:]))
-        size, read = X.size * dtype.itemsize, X.__getitem__
-    else:
-        X = sparse_dataset(X)
-        shape, dtype, n = X.shape, X.dtype, X.shape[0]
-        data, indices, indptr = (X.group[name] for name in ("data", "indices", "indptr"))
-        size = sum(part.size * part.dtype.itemsize for part in (data, indices, indptr))
-        per_row = -(-int(data.size) // max(1, n))
-        if size > limit and (rows == sys.maxsize or X.format != "csr"):
-            raise too_large(path, limit)
-        read = _csr_rows(path, X, limit)
-    if len(shape) != 2 or not shape[1] or dtype.kind not in "biuf":
-        raise ReadError(path, f"X must be a table of numbers, not {dtype} of shape {shape}.")
-    if size > limit and rows == sys.maxsize:
-        raise too_large(path, limit)
-    for what, found, expected in (("obs", y, shape[0]), ("var", names, shape[1])):
-        if found is not None and len(found) != expected:
-            raise ReadError(path, f"X has the shape {shape}, and {what} {len(found):,} rows.")
-    step = max(1, min(rows, _VALUES // max(1, per_row)))
-    for start in range(0, shape[0], step):
-        part = slice(start, min(start + step, shape[0]))
-        yield Data(read(part), None if y is None else y[part], names)
+    Attributes
+    ----------
+    X : array of h5py, or sparse matrix of anndata on disk
+    y : ndarray of shape (n_samples,), or None
+    names : ndarray of shape (n_features,)
+    size : int
+        The bytes of X.
+    """
+
+    X: Any
+    y: np.ndarray | None
+    names: np.ndarray
+    size: int
+
+    @classmethod
+    def of(cls, path: Any, file: Any, options: Options) -> _Cells:
+        """What is in a file, after a check of its shape."""
+        from anndata.io import sparse_dataset
+
+        for name in ("X", "obs", "var"):
+            if name not in file:
+                raise ReadError(path, f"there is no {name}.")
+        y = _labels(path, file["obs"], options)
+        names = _names(path, file["var"], options.limit())
+        X = file["X"]
+        stored = [X]
+        if not hasattr(X, "shape"):
+            X = sparse_dataset(X)
+            stored = [X.group[name] for name in ("data", "indices", "indptr")]
+        shape, dtype = X.shape, X.dtype
+        if len(shape) != 2 or not shape[1] or dtype.kind not in "biuf":
+            raise ReadError(path, f"X must be a table of numbers, not {dtype} of shape {shape}.")
+        for what, found, expected in (("obs", y, shape[0]), ("var", names, shape[1])):
+            if found is not None and len(found) != expected:
+                raise ReadError(path, f"X has the shape {shape}, and {what} {len(found):,} rows.")
+        return cls(X, y, names, sum(part.size * part.dtype.itemsize for part in stored))
+
+    @property
+    def read_by_row(self) -> bool:
+        """Whether X is stored row by row."""
+        return getattr(self.X, "format", "dense") != "csc"
+
+    def parts(self, path: Any, rows: int, options: Options) -> Iterator[Data]:
+        """The rows, at most so many at a time."""
+        if not self.read_by_row and self.size > options.limit():
+            raise too_large(path, options.limit())
+        sparse = hasattr(self.X, "format")
+        read = _csr_rows(path, self.X, options.limit()) if sparse else self.X.__getitem__
+        n = self.X.shape[0]
+        step = max(1, min(rows, _BYTES * n // max(1, self.size)))
+        for start in range(0, n, step):
+            part = slice(start, min(start + step, n))
+            yield Data(read(part), None if self.y is None else self.y[part], self.names)
 
 
 def _csr_rows(path: Any, X: Any, limit: float) -> Any:
@@ -135,7 +171,7 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float) else None
 
 
-def _names(path: Any, var: Any, limit: float) -> np.ndarray | None:
+def _names(path: Any, var: Any, limit: float) -> np.ndarray:
     """The names of the features."""
     from anndata.io import read_elem
 

@@ -88,7 +88,8 @@ def read(
         - "parquet" (.parquet, .pq), "feather" (.feather, .arrow): columns by name, as of "csv";
           needs pyarrow. An index of pandas is left out.
         - "h5ad" (.h5ad): the ``X`` of an AnnData, CSR or dense, its ``var_names``, and a column of
-          ``obs`` as labels; needs anndata.
+          ``obs`` as labels; needs anndata. An X of more than ``max_bytes`` stays on disk, from
+          where models that class statistics determine read it in parts.
         - "sentiment140" (training.1600000.processed...): polarity first, text last, no header.
         - "all" (.all; stsa...): a number, a space and a text, as MPQA, SST-2 and TREC have them.
         - "folder" (a folder): one folder for each class, with a file for each text, as IMDB's

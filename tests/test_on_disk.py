@@ -24,6 +24,7 @@ from gpucenters import (
     SparseMultinomialNB,
     SparsePoissonNB,
 )
+from gpucenters.arrays import on_disk as batches
 from gpucenters.multiclass import OneVsRestClassifier
 
 BUDGET = "40kB"  # a few rows of a batch
@@ -40,6 +41,11 @@ MODELS = [
 _rng = np.random.default_rng(3)
 X = _rng.random((700, 30), dtype=np.float32) * (_rng.random((700, 30)) < 0.3)
 Y = np.array(["a", "b", "c"])[_rng.integers(0, 3, 700)]
+
+
+@pytest.fixture(autouse=True)
+def _many_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "LEAST_BYTES", 1000)
 
 
 def on_disk(path: Path, matrix: Any, *, zarr: bool = False, **options: Any) -> Any:

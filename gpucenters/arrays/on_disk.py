@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 _HELD = 4  # batches that are kept: threads are at work on parts that lie side by side
-_MOST_BYTES = 2**25  # of a batch: larger ones are not faster
+LEAST_BYTES, MOST_BYTES = 2**16, 2**25  # of a batch: less is slow, and more is not faster
 _SHARE = 4 * _HELD  # a batch takes this part of the budget
 
 
@@ -41,7 +41,7 @@ class OnDisk:
     ) -> None:
         self.shape, self.dtype, self.ndim = shape, np.dtype(dtype), len(shape)
         self._read = read
-        limit = min(budget // _SHARE, _MOST_BYTES)
+        limit = max(LEAST_BYTES, min(budget // _SHARE, MOST_BYTES))
         step = limit // max(1, self.dtype.itemsize * math.prod(shape[1:]))
         self._step = step - step % rows or step  # 0: a row is too long to be held
         self._held: dict[int, np.ndarray] = {}
@@ -66,7 +66,7 @@ class OnDisk:
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def take(self, rows: np.ndarray) -> np.ndarray:
-        """Some rows, each read on its own where it lies far from the one before."""
+        """Some rows."""
         return np.stack([self[row : row + 1][0] for row in rows.tolist()])
 
     def take_columns(self, start: int, stop: int, columns: Any) -> np.ndarray:

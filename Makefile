@@ -52,11 +52,11 @@ check: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 	$(BIN)/numpydoc lint $$(git ls-files 'gpucenters/*.py')
 
-# The suite once more on the lowest versions that pyproject.toml promises, with coverage.
+# The suite once more on the lowest versions that pyproject.toml promises.
 lowest:
 	$(PYTHON) -m venv --clear .venv-lowest
-	.venv-lowest/bin/python $(PIP) install --quiet --editable '.[test]' pytest-cov -c tests/lowest.txt
-	.venv-lowest/bin/python -m pytest -q -n auto --cov --cov-report=term
+	.venv-lowest/bin/python $(PIP) install --quiet --editable '.[test]' -c tests/lowest.txt
+	.venv-lowest/bin/python -m pytest -q -n auto
 
 # The core of the suite on the newest pre-releases, where the registry has them for this Python.
 prerelease:

@@ -23,6 +23,7 @@ from gpucenters import (
     SparseMultinomialNB,
 )
 
+from .arguments import rounds
 from .shapes import labels, zipf_text
 from .timing import alternate, machine
 
@@ -34,6 +35,16 @@ MODELS = {
     "multinomial": SparseMultinomialNB(k=1_000),
     "l1": L1CenterClassifier(k=1_000),
 }
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the bench can be told."""
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--partitions", type=int, default=16)
+    parser.add_argument("--rows", type=int, default=1_600_000, help="of each partition")
+    parser.add_argument("--models", nargs="+", choices=list(MODELS), default=["l2"])
+    parser.add_argument("--gpus", action="store_true", help="a worker for each GPU (dask-cuda)")
+    rounds(parser, 3)
 
 
 def run(options: argparse.Namespace) -> None:

@@ -20,6 +20,13 @@ _ROWS = 12  # lines of a printed table
 _POINTS = 120  # values of k at most
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the bench can be told."""
+    parser.add_argument("--sizes", type=int, nargs="+", default=[30, 3000], help="features")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--png", help="draw a picture into this file (needs matplotlib)")
+
+
 def run(options: argparse.Namespace) -> None:
     """Print, and draw or write where told, the bounds and the value that was reached."""
     found = {m: bounds(m, options.seed) for m in options.sizes}

@@ -20,8 +20,19 @@ from gpucenters import (
 )
 
 from . import peers
+from .arguments import device_and_rounds
 from .shapes import FIT_SHAPES, labels
 from .timing import Timing, alternate, machine, peak_beyond
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the bench can be told."""
+    parser.add_argument("shapes", nargs="+", choices=[*FIT_SHAPES, "all"])
+    parser.add_argument("--labels", choices=["int", "str", "object"], default="int")
+    parser.add_argument(
+        "--skip", nargs="*", default=[], help="rows to leave out, by part of a name"
+    )
+    device_and_rounds(parser)
 
 
 def run(options: argparse.Namespace) -> None:

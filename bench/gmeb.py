@@ -27,6 +27,7 @@ from threadpoolctl import threadpool_limits
 
 from gpucenters import GMEBClassifier, GMEBClassifierCV
 
+from .arguments import folder, rounds
 from .timing import machine
 
 GRID = np.linspace(1, 10, 7)
@@ -34,6 +35,18 @@ REAL = ("wdbc", "pima", "bupa", "cleveland", "ionosphere", "alon", "mfeat", "int
 BAYES_ANGLE = np.arccos(np.sqrt(0.703)) + np.pi / 4  # gives type 2 the paper's Bayes error of 9.6
 
 Data = tuple[Any, np.ndarray]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the bench can be told."""
+    parser.add_argument("parts", nargs="*", choices=list(PARTS), default=["times"])
+    parser.add_argument("--repetitions", type=int, default=10, help="draws of synthetic data")
+    parser.add_argument("--sets", nargs="+", choices=REAL, default=list(REAL))
+    parser.add_argument(
+        "--folds", type=int, default=10, help="of ten, on which real data are tested"
+    )
+    folder(parser)
+    rounds(parser, 3)
 
 
 def run(options: argparse.Namespace) -> None:

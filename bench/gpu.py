@@ -19,6 +19,7 @@ from gpucenters.blocks.accumulators import RawSums
 from gpucenters.blocks.convert import as_block
 from gpucenters.blocks.samples import make_samples
 
+from .arguments import rounds
 from .shapes import SHAPES, Shape, labels, normal
 from .timing import alternate, machine
 
@@ -26,6 +27,13 @@ GPU_SHAPES = SHAPES | {
     "square": Shape("20,000 samples x 20,000 features, dense", lambda: normal(20_000, 20_000))
 }
 Rows = dict[str, Callable[[], Any]]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the bench can be told."""
+    parser.add_argument("shapes", nargs="*", choices=[*GPU_SHAPES, "all"], default="all")
+    parser.add_argument("--no-cpu", dest="cpu", action="store_false", help="leave the CPU out")
+    rounds(parser, 7)
 
 
 def run(options: argparse.Namespace) -> None:

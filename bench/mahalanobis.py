@@ -14,6 +14,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from gpucenters import MahalanobisCenterClassifier
 
+from .arguments import device_and_rounds
 from .shapes import labels, normal, zipf_text
 from .timing import alternate, machine, peak_beyond
 
@@ -22,6 +23,11 @@ SHAPES: dict[str, Callable[[], Any]] = {
     "dense, 5,000 x 2,000": lambda: normal(5_000, 2_000),
     "text, 200,000 x 2,000 CSR": lambda: zipf_text(200_000, 2_000, 12, 1.07),
 }
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the bench can be told."""
+    device_and_rounds(parser)
 
 
 def run(options: argparse.Namespace) -> None:

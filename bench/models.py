@@ -24,6 +24,7 @@ from gpucenters import (
     sparsity_path,
 )
 
+from .arguments import folder
 from .timing import machine
 
 MODELS = {
@@ -83,6 +84,12 @@ def accuracies(model: Any, X: Any, y: np.ndarray, splits: int) -> list[float]:
             raise
         return [float("nan")] * len(ks)
     return [100 * float(a) for a in np.asarray(mean)]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the bench can be told."""
+    parser.add_argument("--splits", type=int, default=5)
+    folder(parser)
 
 
 def run(options: argparse.Namespace) -> None:

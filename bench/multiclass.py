@@ -18,6 +18,7 @@ from gpucenters.multiclass import (
     OutputCodeClassifier,
 )
 
+from .arguments import device_and_rounds
 from .shapes import SHAPES, labels, sparse_counts
 from .timing import alternate, machine, peak_beyond
 
@@ -34,6 +35,14 @@ MODELS = {
     "l2 scale=std": L2CenterClassifier(1000, scale="std"),
     "multinomial": SparseMultinomialNB(),
 }
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the bench can be told."""
+    parser.add_argument("--data", nargs="+", choices=list(DATA), default=["20-newsgroups"])
+    parser.add_argument("--models", nargs="+", choices=list(MODELS), default=["l2"])
+    parser.add_argument("--skip", nargs="*", default=[], help="rows to leave out, by their name")
+    device_and_rounds(parser)
 
 
 def run(options: argparse.Namespace) -> None:

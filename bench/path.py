@@ -21,6 +21,7 @@ from gpucenters import (
     sparsity_path,
 )
 
+from .arguments import folder, rounds
 from .shapes import SHAPES, labels
 from .timing import alternate, machine, peak_beyond
 
@@ -31,6 +32,14 @@ MODELS = {
     "Bernoulli": SparseBernoulliNB(),
     "multinomial": SparseMultinomialNB(),
 }
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the bench can be told."""
+    folder(parser)
+    parser.add_argument("--tweets", action="store_true", help="1.6 million tweets too")
+    parser.add_argument("--png", help="draw a picture into this file (needs matplotlib)")
+    rounds(parser, 3)
 
 
 def run(options: argparse.Namespace) -> None:

@@ -15,6 +15,7 @@ from sklearn.base import clone
 from gpucenters import L1CenterClassifier, L2CenterClassifier, permutation_gains
 from gpucenters.solvers import ranking_key
 
+from .arguments import device_and_rounds
 from .shapes import labels, normal
 from .timing import alternate, machine
 
@@ -24,6 +25,13 @@ MODELS = {
     "l2 scale=pooled": L2CenterClassifier(scale="pooled"),
     "l1": L1CenterClassifier(),
 }
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the bench can be told."""
+    parser.add_argument("--permutations", type=int, default=1000)
+    parser.add_argument("--models", nargs="+", choices=list(MODELS), default=["l2"])
+    device_and_rounds(parser)
 
 
 def run(options: argparse.Namespace) -> None:

@@ -10,8 +10,15 @@ import numpy as np
 
 from gpucenters import L1CenterClassifier, L2CenterClassifier
 
+from .arguments import device_and_rounds
 from .shapes import labels, zipf_text
 from .timing import alternate, machine
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the bench can be told."""
+    parser.add_argument("--sizes", type=int, default=5)
+    device_and_rounds(parser)
 
 
 def run(options: argparse.Namespace) -> None:

@@ -12,11 +12,17 @@ from sklearn.naive_bayes import MultinomialNB
 
 from gpucenters import L2CenterClassifier
 
+from .arguments import device_and_rounds
 from .shapes import labels
 from .timing import alternate, machine
 
 ROWS, PER_ROW = 1_000, 20
 WIDTHS = (1_200_000, 12_000_000, 48_000_000)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the bench can be told."""
+    device_and_rounds(parser)
 
 
 def run(options: argparse.Namespace) -> None:

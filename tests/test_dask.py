@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +20,24 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from conftest import BACKENDS, cupy
 from distributed import Client, LocalCluster
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from stand_in import STAND_IN
 
 import gpucenters.dask
 from gpucenters import (
     L1CenterClassifier,
     L2CenterClassifier,
     MahalanobisCenterClassifier,
+    ShrunkenCentroidClassifier,
     SparseBernoulliNB,
+    SparseGaussianNB,
     SparseMultinomialNB,
+    SparsePoissonNB,
 )
+from gpucenters.arrays.namespace import to_numpy
 from gpucenters.dask import sums
 
 pytestmark = [
@@ -39,6 +46,7 @@ pytestmark = [
     pytest.mark.filterwarnings("default::FutureWarning"),
     pytest.mark.filterwarnings("default::ResourceWarning"),
     pytest.mark.filterwarnings("ignore:Sending large graph"),
+    pytest.mark.filterwarnings("ignore:Running on a single-machine scheduler"),
 ]
 
 RNG = np.random.default_rng(0)
@@ -54,7 +62,12 @@ ON_SUMS = [
     L2CenterClassifier(k=4, scale="pooled", priors="empirical"),
     SparseBernoulliNB(k=4),
     SparseMultinomialNB(k=4),
+    SparsePoissonNB(k=4),
+    SparseGaussianNB(k=4),
+    ShrunkenCentroidClassifier(k=4),
 ]
+# Of moments that are centred where they are made: equal up to rounding.
+CENTRED = (SparseGaussianNB, ShrunkenCentroidClassifier)
 ON_MEDIANS = [L1CenterClassifier(k=2), L1CenterClassifier(k=2, scale="std")]
 
 
@@ -78,12 +91,12 @@ def parts(x: Any, edges: list[int] = EDGES) -> list[Any]:
 
 
 def same_bits(a: Any, b: Any) -> None:
-    if getattr(a, "scale", None) == "pooled":  # of moments that are centred where they are made
-        np.testing.assert_allclose(a.scores_, b.scores_, rtol=1e-12)
-    else:
-        assert np.array_equal(a.scores_, b.scores_)
+    same = np.array_equal
+    if getattr(a, "scale", None) == "pooled" or isinstance(a, CENTRED):
+        same = partial(np.allclose, rtol=1e-12)
+    assert same(a.scores_, b.scores_)
+    assert same(a.centers_, b.centers_)
     assert np.array_equal(a.ranking_, b.ranking_)
-    assert np.array_equal(a.centers_, b.centers_)
     assert a.classes_.tolist() == b.classes_.tolist()
     assert a.objective_ == pytest.approx(b.objective_, rel=1e-13)
 
@@ -116,6 +129,32 @@ def test_floats_of_a_dask_array_give_the_local_fit_up_to_rounding_and_one_result
     with dask.annotate(workers=[next(iter(client.scheduler_info()["workers"]))]):
         again = gpucenters.dask.fit(model, X, LABELS)
     assert np.array_equal(found.scores_, again.scores_)
+
+
+def on_device(part: Any, device: int, sparse: bool) -> Any:
+    """On a worker: a pickle would bring it to the current device."""
+    with cupy.cuda.Device(device):
+        X = cupy.asarray(part.toarray().astype(float))
+        return BACKENDS["cupy"].sparse.csr_matrix(X) if sparse else X
+
+
+@pytest.mark.skipif(not STAND_IN, reason="sets the number of devices")
+@pytest.mark.parametrize("model", [*ON_SUMS[:3], *ON_MEDIANS], ids=_name)
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
+def test_partitions_of_several_devices_give_the_local_fit(
+    client: Client, model: Any, sparse: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sums, "FEWEST_LANES", 2)
+    cupy._fake.set_device_count(3)
+    try:
+        X = [dask.delayed(on_device)(part, i % 3, sparse) for i, part in enumerate(parts(COUNTS))]
+        found = gpucenters.dask.fit(model, X, parts(LABELS))
+        local = clone(model).fit(COUNTS, LABELS)
+        assert to_numpy(found.ranking_).tolist() == local.ranking_.tolist()
+        np.testing.assert_allclose(to_numpy(found.scores_), local.scores_, rtol=1e-12)
+        np.testing.assert_array_equal(found.to("cpu").predict(COUNTS), local.predict(COUNTS))
+    finally:
+        cupy._fake.set_device_count(1)
 
 
 def test_one_weight_for_each_lane_does_not_change_exact_sums(

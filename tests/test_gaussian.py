@@ -139,6 +139,25 @@ def test_with_all_features_is_gaussian_nb(load: Any, backend: Any) -> None:
         np.testing.assert_array_equal(backend.host(ours.predict(held)), theirs.predict(X))
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("k", ["all", 3])
+def test_joint_log_probabilities_are_of_all_features(k: Any, classes: int, backend: Any) -> None:
+    y, peer = Y % classes, GaussianNB().fit(X, Y % classes)
+    if k == 3:  # tied features have the moments of the whole
+        support = SparseGaussianNB(k=3).fit(X, y).support_
+        off = np.setdiff1d(np.arange(8), support)
+        peer.theta_[:, off] = X[:, off].mean(axis=0)
+        peer.var_[:, off] = X[:, off].var(axis=0) + peer.epsilon_
+    expected = peer.predict_joint_log_proba(X)
+    for held in backend.containers(X):
+        model = SparseGaussianNB(k=k).fit(held, y)
+        found = backend.host(model.predict_joint_log_proba(held))
+        np.testing.assert_allclose(found, expected, rtol=1e-10)
+        logs = found - np.logaddexp.reduce(found, axis=1, keepdims=True)
+        proba = backend.host(model.predict_log_proba(held))
+        np.testing.assert_allclose(proba, logs, rtol=1e-8, atol=1e-8)
+
+
 def test_sample_weights_are_those_of_gaussian_nb() -> None:
     weights = np.arange(60) % 4 + 0.5
     theirs = GaussianNB(var_smoothing=0).fit(X[:, :5] + 5, Y, weights)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import warnings
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,24 @@ def test_labels_of_every_k_are_those_of_a_model_fitted_with_it(
                 np.testing.assert_allclose(found.probability[s], shares, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize(("classes", "seed"), [(2, 3), (3, 13)])
+def test_features_that_leave_the_support_again(classes: int, seed: int, backend: Any) -> None:
+    rng, ks = np.random.default_rng(seed), list(range(1, 13))
+    X = rng.poisson(rng.gamma(0.5, 2, 12), (10, 12)) * rng.integers(0, 3, (10, 12))
+    y, rows = np.arange(10) % classes, np.concatenate([X, np.eye(12, dtype=int)])
+    pairs = list(zip(backend.containers(X), backend.containers(rows), strict=True))
+    for held, asked in pairs if backend.name == "numpy" else pairs[:1]:
+        every = quietly(SparseMultinomialNB(fit_prior=False).fit, held, y)
+        found = quietly(predict_path, every, asked, ks, decision=True)
+        supports = [set(quietly(every.with_k, k).support_.tolist()) for k in ks]
+        assert any(one - other for one, other in pairwise(supports))
+        for s, k in enumerate(ks):
+            one = quietly(every.with_k, k)
+            np.testing.assert_array_equal(found.codes[s], backend.host(one.predict(asked)))
+            values = backend.host(one.decision_function(asked)).reshape(len(rows), -1)
+            np.testing.assert_allclose(found.decision[s], values, rtol=1e-9, atol=1e-12)
+
+
 def test_far_classes_are_told_apart_at_every_k(backend: Any) -> None:
     rng = np.random.default_rng(0)
     y = np.arange(90) % 3
@@ -158,6 +177,7 @@ EXACT = ["accuracy", "balanced_accuracy", "f1_macro", "f1_weighted"]
 REAL_MODELS = [
     L2CenterClassifier(),
     L2CenterClassifier(scale="std"),
+    L2CenterClassifier(scale="pooled"),
     L1CenterClassifier(),
     L1CenterClassifier(scale="std"),
     MahalanobisCenterClassifier(shrinkage=0.1),

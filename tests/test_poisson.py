@@ -139,6 +139,32 @@ def test_with_all_features_and_no_smoothing_is_multinomial_nb(classes: int, back
             np.testing.assert_array_equal(backend.host(ours.predict(X)), theirs.predict(COUNTS))
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_joint_log_probabilities_are_of_all_features(classes: int, backend: Any) -> None:
+    rng, y = np.random.default_rng(classes), np.arange(30) % classes
+    X, e = rng.poisson(rng.gamma(1, 1, 6), (30, 6)) * np.asarray([1, 1, 1, 1, 1, 0]), rng.random(30)
+    X[:, 0] += 1
+    peer = MultinomialNB(alpha=1e-10).fit(X[:, :5], y)
+    for held in backend.containers(X):
+        model = SparsePoissonNB(alpha=0).fit(held, y)
+        found = backend.host(model.predict_joint_log_proba(held))
+        expected = peer.predict_joint_log_proba(X[:, :5]) - X.sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(found, expected, rtol=1e-8)
+        for scale in (None, "dispersion"):
+            model = SparsePoissonNB(k=2, scale=scale).fit(held, y, exposure=e)
+            free, tied = np.zeros((classes, 6)), X.sum(axis=0) / e.sum()
+            free += tied
+            free[:, model.support_] = backend.host(model.centers_)
+            d = 1.0 if scale is None else backend.host(model.scale_)[:5]
+            rate, x = free[:, :5], X[:, :5]
+            expected = (x / d) @ np.log(rate).T - e[:, None] * (rate / d).sum(axis=1)
+            expected = expected + backend.host(model.class_log_prior_)
+            found = backend.host(model.predict_joint_log_proba(held, exposure=e))
+            np.testing.assert_allclose(found, expected, rtol=1e-10)
+            with pytest.raises(ValueError, match="hand the exposures"):
+                model.predict_joint_log_proba(held)
+
+
 @pytest.mark.parametrize("scale", [None, "dispersion"])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_scores_are_log_likelihoods(scale: Any, classes: int, backend: Any) -> None:

@@ -107,3 +107,15 @@ def test_rows_are_those_of_the_block(backend: Any) -> None:
             assert part.shape == (stop - start, 8)
             found = backend.host(part.product(of(order), shift, coef, ctx))
             np.testing.assert_array_equal(found, X[start:stop, order])
+
+
+def test_products_of_a_few_columns_are_added(backend: Any) -> None:
+    rng, X, columns = _problem(9)
+    X[[0, 4], :] = 0
+    columns, coef, out = np.sort(columns)[:2], rng.integers(-2, 3, (2, 3, 4)), np.ones((3, 4, 11))
+    expected = out + np.einsum("nd,drs->rsn", X[:, columns], coef)
+    for held in backend.containers(X):
+        block, ctx = as_block(held, backend_of(held)), Context.of(backend_of(held))
+        into = ctx.backend.zeros((3, 4, 11)) + 1.0
+        block.add_products(backend.array(columns), backend.array(coef, float), into, ctx)
+        np.testing.assert_array_equal(backend.host(into), expected)

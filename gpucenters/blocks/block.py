@@ -192,6 +192,18 @@ class Block(Protocol):
         Sparse data are read once for as many as the budget allows.
         """
 
+    def add_products(self, columns: Array, coef: Array, out: Array, ctx: Context) -> None:
+        """Add ``X[:, columns] @ coef``, of a few columns, in place.
+
+        Parameters
+        ----------
+        columns : array of shape (d,)
+            Ascending.
+        coef : array of shape (d, r, S)
+        out : array of shape (r, S, n), float64
+        ctx : Context
+        """
+
     def working_columns(
         self, columns: Array, shift: Array, scale: Array, rows: np.ndarray | None, ctx: Context
     ) -> WorkingColumns:

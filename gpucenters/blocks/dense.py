@@ -264,6 +264,13 @@ class DenseBlock:
         """The product for each (columns, shift, coef): see `Block`."""
         return [self.product(*part, ctx) for part in parts]
 
+    def add_products(self, columns: Array, coef: Array, out: Array, ctx: Context) -> None:
+        """Add ``X[:, columns] @ coef``, of a few columns: see `Block`."""
+        xp, (d, *shape) = self.backend.xp, coef.shape
+        flat = xp.reshape(coef, (d, -1))
+        found = self._map_rows(columns, flat.shape[1], lambda x: x @ flat, ctx)
+        out += xp.permute_dims(xp.reshape(found, (-1, *shape)), (1, 2, 0))
+
     def working_columns(
         self, columns: Array, shift: Array, scale: Array, rows: np.ndarray | None, ctx: Context
     ) -> DenseColumns:

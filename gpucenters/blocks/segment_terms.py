@@ -30,8 +30,8 @@ class Terms(Protocol):
         """The sums over a run of features: (b, r), from their values (b, w)."""
 
     @property
-    def at_zero(self) -> Array:
-        """What each feature adds where its value is zero: (r, d)."""
+    def at_zero(self) -> Array | None:
+        """What each feature adds where its value is zero: (r, d), or None for nothing."""
 
     def beyond_zero(self, x: Array, position: Array) -> list[Array]:
         """What values x of features at these positions add beyond zero: r arrays of x's shape."""
@@ -46,11 +46,14 @@ class LinearTerms:
     shift : array of shape (d,)
     coef : array of shape (d, q)
     size : array of shape (d,), not negative
+    relative : float, optional
+        ``size`` as a share of the size of the coefficients, where q is 1.
     """
 
     shift: Array
     coef: Array
     size: Array
+    relative: float | None = None
 
     @property
     def rows(self) -> int:
@@ -74,6 +77,8 @@ class LinearTerms:
         """The products without the shift: see `Terms`."""
         xp = array_namespace(x)
         found = [x * xp.take(self.coef[:, c], position) for c in range(self.rows - 1)]
+        if self.relative is not None:  # to rounding, which the bound has room for
+            return [found[0], xp.abs(found[0]) * self.relative]
         return [*found, xp.abs(x) * xp.take(self.size, position)]
 
 

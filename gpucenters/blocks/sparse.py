@@ -197,6 +197,22 @@ class SparseBlock(Compressed):
                 found.append(wide[:, a:b] - shift @ coef)
         return found
 
+    def add_products(self, columns: Array, coef: Array, out: Array, ctx: Context) -> None:
+        """Add ``X[:, columns] @ coef``, of a few columns: see `Block`.
+
+        Rows without a value in these columns cost nothing.
+        """
+        xp, (d, *shape) = self.backend.xp, coef.shape
+        part = self.select(columns, ctx, by_row=True)
+        rows = xp.nonzero(part.indptr[1:] - part.indptr[:-1])[0]
+        if rows.shape[0] == 0:
+            return
+        ends = xp.concat([xp.take(part.indptr, rows), part.indptr[-1:]])
+        x = xp.astype(part.data, xp.float64)
+        held = sparse_module(xp).csr_matrix((x, part.indices, ends), shape=(rows.shape[0], d))
+        found = xp.reshape(held @ xp.reshape(coef, (d, -1)), (-1, *shape))
+        out[:, :, rows] += xp.permute_dims(found, (1, 2, 0))
+
     def _stored_product(self, columns: Array, coef: Array, ctx: Context) -> Array:
         return self._wide_product([(columns, coef)], ctx)
 
@@ -337,7 +353,8 @@ class SparseBlock(Compressed):
             for row, part in enumerate(parts):
                 numpy_cupy.scatter_add(out[row, :], index, part, xp)
         out = xp.reshape(out, (terms.rows, segments, n))
-        out += segment_totals(terms.at_zero, cuts)[:, :, None]
+        if terms.at_zero is not None:
+            out += segment_totals(terms.at_zero, cuts)[:, :, None]
         return out
 
     # --- checks --------------------------------------------------------------------------------

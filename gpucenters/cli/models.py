@@ -37,7 +37,7 @@ MODELS = {
     "gmeb": Model(
         "GMEBClassifier",
         ("r_plus", "r_minus", "threshold", "tol", "max_iter"),
-        max_features=500,
+        max_features=100,
         has_k=False,
     ),
 }

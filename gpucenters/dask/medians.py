@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from dask.delayed import delayed
 
-from ..arrays.backend import HOST
+from ..arrays.backend import HOST, backend_of
 from ..arrays.namespace import array_namespace, is_sparse, sparse_module, to_numpy
 from ..estimators import L1CenterClassifier, L2CenterClassifier, SparseMultinomialNB
 from ..estimators._fitted import Fitted
@@ -97,11 +97,12 @@ def _magnitudes_and_signs(X: Any) -> Any:
     """Three matrices side by side: the absolute values, where X is positive, and where negative."""
     X = check_container(X, "gpucenters.dask.fit")
     sp, xp = sparse_module(array_namespace(X)), array_namespace(X)
-    magnitude, positive, negative = (X.astype(xp.float64) for _ in range(3))
-    magnitude.data = xp.abs(magnitude.data)
-    positive.data = xp.astype(positive.data > 0, xp.float64)
-    negative.data = xp.astype(negative.data < 0, xp.float64)
-    return sp.hstack([magnitude, positive, negative], format="csr")
+    with backend_of(X).current():
+        magnitude, positive, negative = (X.astype(xp.float64) for _ in range(3))
+        magnitude.data = xp.abs(magnitude.data)
+        positive.data = xp.astype(positive.data > 0, xp.float64)
+        negative.data = xp.astype(negative.data < 0, xp.float64)
+        return sp.hstack([magnitude, positive, negative], format="csr")
 
 
 def _ranges(settled: _Settled) -> list[np.ndarray]:

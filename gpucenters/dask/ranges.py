@@ -8,7 +8,7 @@ import numpy as np
 from dask.delayed import delayed
 from sklearn.base import clone
 
-from ..arrays.backend import HOST
+from ..arrays.backend import HOST, Backend, backend_of
 from ..arrays.namespace import array_namespace, is_sparse, sparse_module, to_numpy
 from ..estimators import L1CenterClassifier
 from ..estimators.validation import check_container
@@ -65,10 +65,11 @@ def _cut(i: int, X: Any, ranges: list[np.ndarray]) -> tuple[Any, ...]:
         return (None,) * len(ranges)
     try:
         X = check_container(X, "gpucenters.dask.fit")
-        _check_finite(X)
-        if is_sparse(X):
-            X = X.tocsc()
-        return tuple(X[:, columns] for columns in ranges)
+        with backend_of(X).current():
+            _check_finite(X)
+            if is_sparse(X):
+                X = X.tocsc()
+            return tuple(X[:, columns] for columns in ranges)
     except Exception as error:
         raise named(error, i) from error
 
@@ -100,11 +101,23 @@ def _solve(
     model: L1CenterClassifier, columns: np.ndarray, pieces: list[Any], y: Any, weight: Any = None
 ) -> Solved:
     pieces = [piece for piece in pieces if piece is not None]
-    xp = array_namespace(pieces[0])
-    if is_sparse(pieces[0]):
-        X = sparse_module(xp).vstack(pieces, format="csc")
-    else:
-        X = xp.concat(pieces, axis=0)
+    here = backend_of(pieces[0])
+    with here.current():
+        pieces = [_moved(piece, here) for piece in pieces]
+        if is_sparse(pieces[0]):
+            X = sparse_module(here.xp).vstack(pieces, format="csc")
+        else:
+            X = here.xp.concat(pieces, axis=0)
     centers = model.fit(X, y, sample_weight=weight)._centers().to(HOST)
     assert isinstance(centers, L1Centers)
     return Solved(columns, centers)
+
+
+def _moved(piece: Any, here: Backend) -> Any:
+    """A piece beside the others: partitions may lie on several devices."""
+    if backend_of(piece) == here:
+        return piece
+    if not is_sparse(piece):
+        return here.move(piece)
+    parts = tuple(here.move(x) for x in (piece.data, piece.indices, piece.indptr))
+    return sparse_module(here.xp).csc_matrix(parts, shape=piece.shape)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from dask.delayed import Delayed, delayed
 
+from ..arrays.backend import backend_of
 from ..estimators._statistics import StatisticsClassifier
 from ..statistics.base import Statistics
 from .cluster import named, task_name
@@ -87,9 +88,20 @@ def _add(model: Any, i: int, X: Any, y: Any, weight: Any, classes: Any, read: An
     try:
         model = copy.copy(model)
         X = X if read is None else read(X)
+        _bring_sums(model, X)
         return model.partial_fit(X, y, classes=classes, sample_weight=weight)
     except Exception as error:
         raise named(error, i) from error
+
+
+def _bring_sums(model: Any, X: Any) -> None:
+    """Move the sums to the device of X: the partitions of a lane may lie on several."""
+    here = backend_of(X)
+    if not hasattr(model, "_fitted") or model.device is not None or model._fitted.backend == here:
+        return
+    with here.current():
+        sums = model._fitted.share().moved(here)
+    model._fitted = model._fitted.shared_with(backend=here, statistics=sums)
 
 
 def _merge(parts: list[Any]) -> Statistics | None:

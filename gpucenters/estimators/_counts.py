@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..arrays.context import Context
-from ..arrays.namespace import to_numpy
+from ..arrays.namespace import array_namespace, to_numpy
 from ..arrays.typing import Array
+from ..blocks.block import Block
 from ..solvers.priors import class_log_prior
 from ..solvers.smoothing import check_alpha
 from ._base import read_only
@@ -39,6 +40,41 @@ class ClassPriors(PriorDecision, FeatureSelector, StatisticsClassifier):
             "class_log_prior",
             lambda centers, _, ctx: read_only(ctx.backend.asarray(self._log_prior())),
         )
+
+    def _log_likelihood(self, block: Block, ctx: Context) -> Array:
+        """Log-likelihoods of the rows in the classes met, (n, K), over all features."""
+        raise NotImplementedError
+
+    def _every_feature(self, ctx: Context) -> Array:
+        return ctx.backend.arange(self.n_features_in_)
+
+    def predict_joint_log_proba(self, X: Any) -> Array:
+        """Joint log probabilities: the log prior of each class plus the sample's log-likelihood.
+
+        Over all features, those with tied parameters too, as in scikit-learn, but for some terms
+        that the classes share: the multinomial coefficient of `SparseMultinomialNB`, and how far
+        features that were constant in training are from their means (`SparseGaussianNB`).
+
+        Parameters
+        ----------
+        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes), float64
+            In the library and on the device of X.
+        """
+        self._selection()
+        log_prior = self._log_prior()
+        overflow = "the log-likelihood of row {row} of X overflows float64. Rescale X."
+        likelihood = self._log_likelihood
+        found, backend = self._finite_rows(X, "predict_joint_log_proba", likelihood, overflow)
+        with self._fitted.backend.current():
+            xp = array_namespace(found)
+            by_class = xp.permute_dims(found, (1, 0))
+            by_class = self._of_every_class(by_class, xp.zeros_like(by_class[0, :]))
+            priors = self._fitted.backend.asarray(log_prior)
+            return backend.move(xp.permute_dims(by_class, (1, 0)) + priors)
 
 
 class LikelihoodRatioTests(StatisticsClassifier):

@@ -142,6 +142,20 @@ class ExposedClassifier(StatisticsClassifier):
             StatisticsClassifier.partial_fit(work, X, y, classes, sample_weight)
         )
 
+    def _add_batch(
+        self,
+        X: Any,
+        y: Any,
+        known: np.ndarray,
+        sample_weight: Any = None,
+        exposure: Any = None,
+    ) -> Self:
+        # A copy that `partial_fit` has made holds the exposures already.
+        if exposure is None:
+            return super()._add_batch(X, y, known, sample_weight)
+        work = self._with_exposure(exposure)
+        return self._take_state(work._add_batch(X, y, known, sample_weight))
+
     def statistics(
         self,
         X: Any,

@@ -15,7 +15,8 @@ from ..arrays.namespace import array_namespace, to_numpy
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.convert import as_block
-from ..solvers.path import Path, score_path
+from ..solvers.path import score_path
+from ..solvers.path_scores import Path
 from ._base import CenterClassifier
 from .probabilities import softmax
 from .validation import check_backend, check_X

@@ -12,7 +12,7 @@ from ..arrays.special import chi2_tail
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.samples import Samples
-from ..solvers.densities import Params
+from ..solvers.densities import Params, negative_log_density
 from ..solvers.gaussian import (
     GaussianCenters,
     check_gaussian,
@@ -187,6 +187,16 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
     def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
         support, prior = self._selection().support, self._log_prior_of_met()
         return gaussian_scores(block, support, self._densities(), prior, ctx)
+
+    def _log_likelihood(self, block: Block, ctx: Context) -> Array:
+        centers: Any = self._centers()
+        params, constant = centers.likelihood_form(self._selection().support)
+        k = params[0].shape[0]
+        if k == 2:  # of two classes there would be the difference alone
+            params = tuple(ctx.backend.xp.concat([p, p[1:, :]]) for p in params)
+        every = self._every_feature(ctx)
+        found = block.distance_scores(every, negative_log_density, params, None, ctx)
+        return found[:, :k] - constant
 
     def _likelihood_ratio(self, statistics: ClassMoments, ctx: Context) -> Array:
         pooling = self._fitted.params["pooling"]

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ..arrays.context import Context
-from ..arrays.namespace import array_namespace
 from ..arrays.special import chi2_tail
 from ..arrays.typing import Array
 from ..blocks.block import Block
@@ -60,37 +59,10 @@ class _NaiveBayes(LinearDecision, CountNaiveBayes):
 
         return self._cached("feature_log_prob", log_prob)
 
-    def predict_joint_log_proba(self, X: Any) -> Array:
-        """Joint log probabilities: the log prior of each class plus the sample's log-likelihood.
-
-        Over all features, those with tied parameters too, as in scikit-learn. For
-        `SparseMultinomialNB` without the multinomial coefficient, which the classes share.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes), float64
-            In the library and on the device of X.
-        """
-        support, log_prior = self._selection().support, self._log_prior()
+    def _log_likelihood(self, block: Block, ctx: Context) -> Array:
         centers: Any = self._centers()
-
-        def joint(block: Block, ctx: Context) -> Array:
-            form = centers.likelihood_form(support)
-            every = ctx.backend.arange(self.n_features_in_)
-            return block.product(every, form.shift, form.coef, ctx) + form.offset
-
-        overflow = "the log-likelihood of row {row} of X overflows float64. Rescale X."
-        found, backend = self._finite_rows(X, "predict_joint_log_proba", joint, overflow)
-        with self._fitted.backend.current():
-            xp = array_namespace(found)
-            by_class = xp.permute_dims(found, (1, 0))
-            by_class = self._of_every_class(by_class, xp.zeros_like(by_class[0, :]))
-            priors = self._fitted.backend.asarray(log_prior)
-            return backend.move(xp.permute_dims(by_class, (1, 0)) + priors)
+        form, every = centers.likelihood_form(self._selection().support), self._every_feature(ctx)
+        return block.product(every, form.shift, form.coef, ctx) + form.offset
 
 
 class SparseBernoulliNB(_NaiveBayes, LikelihoodRatioTests):

@@ -204,12 +204,42 @@ class SparsePoissonNB(ExposedClassifier, CountNaiveBayes, LikelihoodRatioTests):
         self._form()
 
     def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
-        (form, kind), support = self._form(), self._selection().support
+        form, kind = self._form()
+        return self._of_form(form, kind, self._selection().support, block, ctx)
+
+    def _log_likelihood(self, block: Block, ctx: Context) -> Array:
+        centers: Any = self._centers()
+        form, every = centers.likelihood_form(self._selection().support), self._every_feature(ctx)
+        return self._of_form(form, centers.kind, every, block, ctx)
+
+    def _of_form(
+        self, form: ExposedForm, kind: str, columns: Array, block: Block, ctx: Context
+    ) -> Array:
         exposure = self._row_exposure(block, kind, ctx)
-        zeros = block.backend.zeros(support.shape[0])
-        found = block.product(support, zeros, form.coef, ctx)
+        zeros = block.backend.zeros(columns.shape[0])
+        found = block.product(columns, zeros, form.coef, ctx)
         rate = block.backend.xp.sum(form.rate, axis=1)
         return found + exposure[:, None] * rate + form.offset
+
+    def predict_joint_log_proba(self, X: Any, exposure: Any = None) -> Array:
+        """Joint log probabilities: the log prior of each class plus the sample's log-likelihood.
+
+        Over all features that were seen in training, those with tied rates too, but for factorials
+        and powers of the exposure, which the classes share. With dispersion each feature's part is
+        divided by its own.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
+        exposure : array of shape (n_samples,), optional
+            Where the model was fitted with it.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes), float64
+            In the library and on the device of X.
+        """
+        return CountNaiveBayes.predict_joint_log_proba(self._with_exposure(exposure), X)
 
     def _likelihood_ratio(self, statistics: ExposedSums, ctx: Context) -> Array:
         return poisson_ratio(statistics, ctx)

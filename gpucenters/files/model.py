@@ -29,9 +29,11 @@ from ..estimators._base import Classifier
 from ..estimators._fitted import Fitted
 from ..estimators._selector import FeatureSelector
 from ..estimators._statistics import StatisticsClassifier
+from ..multiclass._decomposition import Decomposition
 from ..solvers.support import SupportCenters, keep_support, needs_full
 from .checks import check_fitted
 from .container import read, write
+from .decompositions import pack_decomposition, unpack_decomposition
 from .state import Packer, Unpacker
 from .vectorizers import pack_vectorizer, reads_words_alone, split, unpack_vectorizer
 
@@ -58,8 +60,10 @@ _ATTRIBUTES = (
 _FITTED = ("centers", "params", "statistics", "selection", "met")
 
 
-def save(model: Classifier | Pipeline, path: Any, *, full: bool = False) -> None:
+def save(model: Classifier | Decomposition | Pipeline, path: Any, *, full: bool = False) -> None:
     """Write a fitted model, or a pipeline of a text vectorizer and a model, to one file.
+
+    A model is also one of `gpucenters.multiclass`, as its method ``save`` has it.
 
     Parameters
     ----------
@@ -101,6 +105,10 @@ def save(model: Classifier | Pipeline, path: Any, *, full: bool = False) -> None
     if isinstance(model, Pipeline):
         steps, vectorizer, model = split(model)
     check_is_fitted(model)
+    if isinstance(model, Decomposition):
+        model._require_shared()
+        document["decomposition"] = pack_decomposition(model, packer)
+        model, full = model._joint, True
     name = type(model).__name__
     if MODELS.get(name) is not type(model):
         raise TypeError(f"model files hold the models of gpucenters, and {name} is none of them.")
@@ -199,17 +207,18 @@ def load(path: Any, device: str | None = None) -> Any:
     array([2, 3])
     """
     backend = None if device is None else resolve_backend(device, None)
-    model = read(path, partial(_unpacked, backend))
-    if device is not None:
-        (model[-1] if isinstance(model, Pipeline) else model).device = device
-    return model
+    return read(path, partial(_unpacked, backend, device))
 
 
 def _unpacked(
-    backend: Backend | None, document: dict[str, Any], arrays: list[np.ndarray]
-) -> Classifier | Pipeline:
+    backend: Backend | None,
+    device: str | None,
+    document: dict[str, Any],
+    arrays: list[np.ndarray],
+) -> Any:
     """The model of a file, on a backend or (None) where it was saved."""
     section, text = document.pop("model"), document.pop("vectorizer", None)
+    wrapper = document.pop("decomposition", None)
     if document:
         raise ValueError(f"this gpucenters does not know the sections {sorted(document)}.")
     if section["class"] not in MODELS:
@@ -221,9 +230,15 @@ def _unpacked(
         known = {n: v for n, v in section["attributes"].items() if n in _ATTRIBUTES}
         attributes = {n: unpacker.unpack(v) for n, v in known.items()}
         fitted = {n: unpacker.unpack(section["fitted"][n]) for n in _FITTED}
-    model = MODELS[section["class"]](**params)
+    model: Any = MODELS[section["class"]](**params)
     model._commit(attributes, attributes.pop("classes_"), Fitted(backend=backend, **fitted))
     check_fitted(model)
+    if device is not None:
+        model.device = device
+    if wrapper is not None:
+        if not isinstance(model, StatisticsClassifier) or model._fitted.statistics is None:
+            raise ValueError("it has no class statistics.")
+        model = unpack_decomposition(wrapper, model, unpacker)
     if text is None:
         return model
     vectorizer, steps = unpack_vectorizer(text, model.n_features_in_, unpacker), text["steps"]

@@ -11,7 +11,7 @@ from sklearn import get_config
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import process_routing
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,18 +27,9 @@ from ..estimators.labels import accuracy, decode, raise_for_one_class
 from ..estimators.validation import check_backend
 from ..statistics import Statistics
 from ._constant import ConstantClassifier
+from ._copies import Copies
 
 Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-def has(name: str) -> Callable[[Method], Method]:
-    """Of methods that only some binary models have."""
-
-    def check(self: Any) -> bool:
-        getattr(self.estimator, name)
-        return True
-
-    return available_if(check)
 
 
 def _of_streams(method: Method) -> Method:
@@ -52,7 +43,7 @@ def _of_streams(method: Method) -> Method:
     return available_if(check)(method)
 
 
-class Decomposition:
+class Decomposition(Copies):
     """Base of the decompositions, in front of scikit-learn's class of the same name.
 
     Where class statistics determine the model, all binary problems are solved from those of all
@@ -63,10 +54,7 @@ class Decomposition:
     theirs (`_attributes`), and what follows from the scores of their models (`_predict_codes`).
     """
 
-    estimator: Any
     classes_: np.ndarray
-    _joint: StatisticsClassifier
-    _estimators: Sequence[Any]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
@@ -177,6 +165,18 @@ class Decomposition:
         if first:
             self._commit(joint)
         return self
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """The metadata that ``fit`` and ``partial_fit`` route: see scikit-learn's user guide.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        mapping = MethodMapping()
+        for method in ("fit", "partial_fit"):
+            mapping.add(caller=method, callee=method)
+        return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=mapping)
 
     def _routed(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """What of the metadata the model asks for."""

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.backend import Backend, backend_of
@@ -16,7 +15,8 @@ from ..arrays.namespace import array_namespace, to_numpy
 from ..arrays.typing import Array
 from ..estimators.probabilities import log_softmax
 from ..statistics import Statistics
-from ._decomposition import Decomposition, has
+from ._copies import has
+from ._decomposition import Decomposition
 from ._refitted import RefittedDichotomies
 from ._trees import code_book, random_tree, tree_of_distances
 
@@ -103,18 +103,6 @@ class NestedDichotomiesClassifier(Decomposition, RefittedDichotomies):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def get_metadata_routing(self) -> MetadataRouter:
-        """The metadata that ``fit`` and ``partial_fit`` route: see scikit-learn's user guide.
-
-        Returns
-        -------
-        MetadataRouter
-        """
-        mapping = MethodMapping()
-        for method in ("fit", "partial_fit"):
-            mapping.add(caller=method, callee=method)
-        return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=mapping)
-
     def _validate_params(self) -> None:
         if not isinstance(self.tree, str) or self.tree not in _TREES:
             raise ValueError(
@@ -152,6 +140,12 @@ class NestedDichotomiesClassifier(Decomposition, RefittedDichotomies):
         if "code book" not in cache:
             cache["code book"] = self._draw(len(self.classes_), lambda: self._joint)
         return cache["code book"]
+
+    def _set_code_book(self, code_book: np.ndarray) -> None:
+        if self.tree == "random":
+            self._code_book = code_book
+        else:  # until the next batch
+            self._joint._ready().cache["code book"] = code_book
 
     def _problems(self, statistics: Statistics) -> Iterator[Statistics]:
         for sides in self.code_book_.T.astype(int):

@@ -15,7 +15,8 @@ from ..arrays.context import Context
 from ..arrays.grid import ranges
 from ..arrays.typing import Array
 from ..statistics import Statistics
-from ._decomposition import Decomposition, has
+from ._copies import has
+from ._decomposition import Decomposition
 
 
 class OneVsOneClassifier(Decomposition, multiclass.OneVsOneClassifier):

@@ -14,7 +14,8 @@ from ..arrays.namespace import array_namespace
 from ..arrays.typing import Array
 from ..estimators.probabilities import softmax
 from ..statistics import Statistics
-from ._decomposition import Decomposition, has, largest
+from ._copies import has
+from ._decomposition import Decomposition, largest
 
 
 class OneVsRestClassifier(Decomposition, multiclass.OneVsRestClassifier):

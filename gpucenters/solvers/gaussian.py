@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from ..arrays.backend import Backend
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, backend_of, to_float
+from ..arrays.functions import array_namespace, backend_of, index_mask, to_float
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.errors import raise_overflow
@@ -65,20 +65,41 @@ class GaussianCenters(SparseCenters):
         """Variances of the classes in some columns: (K, d)."""
         return self._at(columns)[1]
 
-    def tied_variance(self, columns: Array) -> Array:
+    def tied_variance(self, columns: Array | None) -> Array:
         """The variance that all classes share where a feature is tied: u + b, (d,)."""
         xp, (total, variance) = self.backend.xp, self._at(columns)
         deviation, _ = class_deviations(total, self.class_weight, self.backend)
         p = self.backend.asarray([w / sum(self.class_weight) for w in self.class_weight])[:, None]
         return xp.sum(p * (variance + deviation * deviation), axis=0)
 
-    def density_params(self, columns: Array) -> Params:
+    def density_params(self, columns: Array | None) -> Params:
         """Tied means, deviations of the class means, 1 / variance and log(variance) / 2: (K, d)."""
         xp, (total, variance) = self.backend.xp, self._at(columns)
         deviation, tied = class_deviations(total, self.class_weight, self.backend)
         some = variance > 0
         safe, zero = xp.where(some, variance, xp.ones_like(variance)), xp.zeros_like(variance)
         return tied + zero, deviation, xp.where(some, 1 / safe, zero), xp.log(safe) / 2
+
+    def likelihood_form(self, support: Array) -> tuple[Params, float]:
+        """(parameters of all features, tied outside of the support, constant) of the likelihood.
+
+        The variance of features that are constant is what is added to all, and they are taken to
+        stay constant: how far they do not is the same for each class, and would swamp the rest.
+        """
+        xp, (mean, deviation, inverse, half_log) = self.backend.xp, self.density_params(None)
+        free, zero = index_mask(support, mean.shape[1]), xp.zeros_like(mean)
+        tied = self.tied_variance(None)
+        varies = xp.any(inverse > 0, axis=0)
+        tied = xp.where(varies, tied, xp.full_like(tied, self.epsilon or 1.0))
+        own = free & varies
+        params = (
+            mean,
+            xp.where(free, deviation, zero),
+            xp.where(own, inverse, xp.where(varies, 1 / tied, 0 * tied)),
+            xp.where(own, half_log, xp.log(tied) / 2),
+        )
+        n = mean.shape[1] if self.epsilon else int(xp.count_nonzero(varies))
+        return params, math.log(2 * math.pi) / 2 * n
 
     def path_terms(
         self, ranking: Array, log_prior: list[float], block: Block, ctx: Context

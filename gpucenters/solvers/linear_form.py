@@ -123,5 +123,7 @@ def _rounding(
 
 
 def of_priors(log_prior: list[float]) -> float:
-    """A bound on the rounding that the priors bring into a score."""
+    """A bound on the rounding that the priors bring into a score: none where they cancel."""
+    if len(log_prior) == 2 and log_prior[0] == log_prior[1]:
+        return 0.0
     return 16 * UNIT_ROUNDOFF * max(abs(p) for p in log_prior if p > -math.inf)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from ..arrays.context import Context
-from ..arrays.functions import index_mask, to_float, to_floats
+from ..arrays.functions import array_namespace, index_mask, to_float, to_floats
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.readers import NotNegative
@@ -84,7 +84,8 @@ class MultinomialCenters(Centers):
         tied = self._tied_likelihood(ctx or Context.of(self.backend))
         return replace(super().restricted(columns, ctx), tied_likelihood=tied)
 
-    def _smoothed(self, columns: Array) -> Array:
+    def smoothed(self, columns: Array) -> Array:
+        """Smoothed class sums of some features, ascending: (K, d)."""
         total = self.total
         if columns.shape[0] < total.shape[1]:
             total = self.backend.xp.take(total, columns, axis=1)
@@ -149,7 +150,7 @@ class MultinomialCenters(Centers):
             return self.tol * abs(self._tied_likelihood(ctx))
 
         while True:
-            f = self._smoothed(columns)
+            f = self.smoothed(columns)
             dual = solve_dual(
                 f, k, p, slack, h if columns.shape[0] == self.total.shape[1] else None
             )
@@ -159,7 +160,7 @@ class MultinomialCenters(Centers):
             columns, p, h = wider, dual.p, None
         if wider is not columns:
             # The features that it adds are near the edge but below it: they serve the swaps.
-            position, f = xp.searchsorted(wider, columns), self._smoothed(wider)
+            position, f = xp.searchsorted(wider, columns), self.smoothed(wider)
             supports = [xp.take(position, s) for s in dual.supports]
             dual = replace(dual, h=divergence(f, dual.p), supports=supports)
         return wider, dual, best_support(f, dual)
@@ -192,7 +193,7 @@ class MultinomialCenters(Centers):
 
     def objective(self, support: Array, ctx: Context | None = None) -> float:
         """The negative log-likelihood with the features of ``support`` free."""
-        xp, f = self.backend.xp, self._smoothed(support)
+        xp, f = self.backend.xp, self.smoothed(support)
         mass = to_floats(xp.sum(f, axis=1))
         h = divergence(f, [b / sum(mass) for b in mass])
         tied = self._tied_likelihood(ctx or Context.of(self.backend))
@@ -204,7 +205,7 @@ class MultinomialCenters(Centers):
         ``theta_ci = (B / B_c) f_ci / S`` and ``tied_i = g_i / S``, where B_c is the mass of the
         support in class c, B their sum, and S the mass of all features in all classes.
         """
-        xp, f = self.backend.xp, self._smoothed(columns)
+        xp, f = self.backend.xp, self.smoothed(columns)
         mass = xp.sum(f, axis=1)
         total_mass = sum(self.mass)
         return self._free(f, mass), xp.sum(f, axis=0) / total_mass
@@ -216,7 +217,7 @@ class MultinomialCenters(Centers):
     def log_theta(self, support: Array) -> Array:
         """Log shares of all features, free on the support and tied elsewhere: (K, m)."""
         xp, f = self.backend.xp, self.total + self.alpha
-        mass = xp.sum(self._smoothed(support), axis=1)
+        mass = xp.sum(self.smoothed(support), axis=1)
         free = xp.log(self._free(f, mass))
         tied = xp.log(xp.sum(f, axis=0) / sum(self.mass))
         return xp.where(index_mask(support, f.shape[1]), free, tied)
@@ -239,6 +240,14 @@ class MultinomialCenters(Centers):
             slope, constant = xp.log(free / tied), backend.asarray(log_prior)
         shift = backend.zeros(support.shape[0])
         return LinearForm(shift, xp.permute_dims(slope, (1, 0)), constant)
+
+
+def log_ratios(f: Array) -> Array:
+    """Logs of sums over those of all classes, (K, d); for two classes of 1 over 0, (1, d)."""
+    xp = array_namespace(f)
+    if f.shape[0] == 2:
+        return xp.log(f[1:, :] / f[:1, :])
+    return xp.log(f / xp.sum(f, axis=0))
 
 
 def solve_multinomial(

@@ -12,61 +12,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import NamedTuple, Protocol
 
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, backend_of, to_host
+from ..arrays.functions import array_namespace, to_host
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.segment_terms import segment_totals
 from .centers import Centers, SparseCenters
 from .close_scores import UNIT_ROUNDOFF, PairForm, compare_close_scores
 from .linear_form import LinearForm, of_priors
+from .multinomial import MultinomialCenters
+from .path_scores import Path, PathScores, distinct_classes, doubtful_scores
+from .path_shares import SharesPath
 from .path_terms import PathTerms
 from .selection import Selection, nested_supports
-
-
-class PathScores(NamedTuple):
-    """Scores of n samples for each of S numbers of features.
-
-    Attributes
-    ----------
-    scores : array of shape (q, S, n)
-        One score a class; for two classes (q = 1) that of class 1 less that of class 0.
-    relative : array of shape (q, S, n)
-        Scores of which the largest of a sample may have been subtracted: see `close_scores`. The
-        scores themselves where these were not asked for.
-    bound : array of shape (S,)
-        On the rounding of the scores.
-    doubtful : array of bool of shape (S,)
-        Where rounding may have changed a prediction, so that samples must be scored for this k.
-    """
-
-    scores: Array
-    relative: Array
-    bound: Array
-    doubtful: Array
-
-
-class Path(Protocol):
-    """A solved model, ready to score samples for several k."""
-
-    @property
-    def ks(self) -> list[int]:
-        """The numbers of features, ascending."""
-
-    @property
-    def in_parts(self) -> bool:
-        """Whether it is faster to ask for the scores of some rows at a time, where X lives."""
-
-    def support(self, number: int) -> Array:
-        """The features of one k, ascending."""
-
-    def scores(self, block: Block, ctx: Context, *, relative: bool) -> PathScores:
-        """The scores of the rows of a block; ``relative``: also as probabilities need them."""
-
-    def changes(self) -> Iterator[tuple[int, Array, int]]:
-        """(number of the k, features, 1 or -1): what enters and leaves the support at each k."""
 
 
 def score_path(
@@ -90,6 +49,8 @@ def score_path(
     """
     if isinstance(centers, SparseCenters):
         return _separable(centers, ks, log_prior, block, ctx)
+    if isinstance(centers, MultinomialCenters):
+        return SharesPath.of(centers, ks, log_prior, ctx)
     return _Forms.of(centers, ks, log_prior, ctx)
 
 
@@ -134,7 +95,7 @@ class _Separable:
         scores, bound = found[:-1, :, :], found[-1, :, :]
         if more is not None:
             bound = bound + more
-        close = _doubtful(scores, bound, self.distinct)
+        close = doubtful_scores(scores, bound, self.distinct)
         doubtful, most = xp.any(close, axis=1), xp.max(bound, axis=1)
         if not terms.compared:
             return PathScores(scores, scores, most, doubtful)
@@ -183,7 +144,7 @@ def _separable(
         rate = xp.cumulative_sum(segment_totals(terms.rate, cuts), axis=1)
     distinct = None
     if terms.parameters:
-        distinct = _distinct(terms.parameters, log_prior, cuts)
+        distinct = distinct_classes(terms.parameters, log_prior, cuts)
 
     @cache
     def pair_forms(s: int) -> Callable[[int, int], PairForm]:
@@ -192,47 +153,7 @@ def _separable(
     return _Separable(centers, ks, log_prior, ranking, terms, base, rate, distinct, pair_forms)
 
 
-def _doubtful(scores: Array, bound: Array, distinct: Array | None) -> Array:
-    """Where rounding may change the best class: (S, n), from (q, S, n) and the bounds (S, n).
-
-    A score that is not finite is doubtful too. Where the bound is zero nothing was rounded.
-    """
-    xp = array_namespace(scores)
-    if scores.shape[0] == 1:
-        close = xp.abs(scores[0, :, :]) <= 2 * bound
-    else:
-        if distinct is not None:
-            least = xp.full_like(scores[:1, :1, :1], -float("inf"))
-            scores = xp.where(distinct[:, :, None], scores, least)
-        reached = scores >= xp.max(scores, axis=0) - 2 * bound
-        close = xp.sum(xp.astype(reached, xp.int64), axis=0) > 1
-    return (close & (bound > 0)) | ~xp.isfinite(bound)
-
-
-def _distinct(parameters: list[Array], log_prior: list[float], cuts: list[int]) -> Array:
-    """Which classes differ from all lower ones with the features up to each cut: (K, S)."""
-    xp, k = array_namespace(parameters[0]), len(log_prior)
-    pairs = [(c, r) for c in range(k) for r in range(c) if log_prior[c] == log_prior[r]]
-    found = []
-    for a, b in pairwise(cuts):
-        if pairs:
-            c, r = (_index(which, parameters[0]) for which in zip(*pairs, strict=True))
-            differ = [
-                xp.any(xp.take(p[:, a:b], c, axis=0) != xp.take(p[:, a:b], r, axis=0), axis=1)
-                for p in parameters
-            ]
-            differs = to_host(xp.any(xp.stack(differ), axis=0)).tolist()
-            pairs = [pair for pair, d in zip(pairs, differs, strict=True) if not d]
-        repeated = {c for c, _ in pairs}
-        found.append([0 if c in repeated else 1 for c in range(k)])
-    return xp.permute_dims(_index(found, parameters[0]), (1, 0)) > 0
-
-
-def _index(values: object, like: Array) -> Array:
-    return backend_of(like).asarray(values, dtype=array_namespace(like).int64)
-
-
-# --- models whose supports are not nested -----------------------------------------------------
+# --- models whose coefficients depend on k ----------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -279,7 +200,9 @@ class _Forms:
         scores, bound, distinct = found[:-1, :, :], found[-1, :, :], None
         if q > 1:
             of_each = [
-                _distinct([xp.permute_dims(f.coef, (1, 0))], self.log_prior, [0, f.coef.shape[0]])
+                distinct_classes(
+                    [xp.permute_dims(f.coef, (1, 0))], self.log_prior, [0, f.coef.shape[0]]
+                )
                 for f in self.forms
             ]
             distinct = xp.concat(of_each, axis=1)
@@ -287,5 +210,5 @@ class _Forms:
             scores,
             scores,
             xp.max(bound, axis=1),
-            xp.any(_doubtful(scores, bound, distinct), axis=1),
+            xp.any(doubtful_scores(scores, bound, distinct), axis=1),
         )

@@ -74,5 +74,6 @@ def linear_terms(form: FeatureForm, columns: Array, log_prior: list[float]) -> P
     parameters = []
     if coef.shape[1] > 1 and not compared:
         parameters = [xp.permute_dims(coef, (1, 0))] + ([] if base is None else [base])
-    terms = LinearTerms(form.shift, coef, size)
+    relative = unit if coef.shape[1] == 1 and form.rounding is None else None
+    terms = LinearTerms(form.shift, coef, size, relative)
     return PathTerms(terms, columns, rows, form.offset, constant, parameters, compared)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, to_float
+from ..arrays.functions import array_namespace, index_mask, to_float
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.errors import raise_overflow
@@ -104,6 +104,22 @@ class PoissonCenters(SparseCenters):
             rate, logs = rate[1:, :] - rate[:1, :], logs[1:, :] - logs[:1, :]
             log_prior = [log_prior[1] - log_prior[0]]
         return ExposedForm(xp.permute_dims(logs, (1, 0)), rate, self.backend.asarray(log_prior))
+
+    def likelihood_form(self, support: Array) -> ExposedForm:
+        """The log-likelihood in each class over all features that were seen, tied or free.
+
+        ``sum_i [x_i log rate_ci - e rate_ci] / D_i``, without what the classes share.
+        """
+        xp, scale = self.backend.xp, self.scale
+        tied, z, logs = self._ratios(None)
+        free, zero = index_mask(support, tied.shape[0]), xp.zeros_like(z)
+        seen = tied > 0
+        rate = -tied * (1 + xp.where(free, z, zero))
+        logs = xp.log(xp.where(seen, tied, xp.ones_like(tied))) + xp.where(free, logs, zero)
+        logs = xp.where(seen, logs, zero)
+        if scale is not None:
+            rate, logs = rate / scale, logs / scale
+        return ExposedForm(xp.permute_dims(logs, (1, 0)), rate, xp.zeros_like(rate[:, 0]))
 
     def path_terms(
         self, ranking: Array, log_prior: list[float], block: Block, ctx: Context

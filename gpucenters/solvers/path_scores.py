@@ -1,0 +1,99 @@
+"""The scores of samples for several numbers of features, and where their rounding matters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple, Protocol
+
+from ..arrays.context import Context
+from ..arrays.functions import array_namespace, backend_of, to_float, to_host
+from ..arrays.typing import Array
+from ..blocks.block import Block
+
+
+class PathScores(NamedTuple):
+    """Scores of n samples for each of S numbers of features.
+
+    Attributes
+    ----------
+    scores : array of shape (q, S, n)
+        One score a class; for two classes (q = 1) that of class 1 less that of class 0.
+    relative : array of shape (q, S, n)
+        Scores of which the largest of a sample may have been subtracted: see `close_scores`. The
+        scores themselves where these were not asked for.
+    bound : array of shape (S,)
+        On the rounding of the scores.
+    doubtful : array of bool of shape (S,)
+        Where rounding may have changed a prediction, so that samples must be scored for this k.
+    """
+
+    scores: Array
+    relative: Array
+    bound: Array
+    doubtful: Array
+
+
+class Path(Protocol):
+    """A solved model, ready to score samples for several k."""
+
+    @property
+    def ks(self) -> list[int]:
+        """The numbers of features, ascending."""
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether it is faster to ask for the scores of some rows at a time, where X lives."""
+
+    def support(self, number: int) -> Array:
+        """The features of one k, ascending."""
+
+    def scores(self, block: Block, ctx: Context, *, relative: bool) -> PathScores:
+        """The scores of the rows of a block; ``relative``: also as probabilities need them."""
+
+    def changes(self) -> Iterator[tuple[int, Array, int]]:
+        """(number of the k, features, 1 or -1): what enters and leaves the support at each k."""
+
+
+def doubtful_scores(scores: Array, bound: Array, distinct: Array | None) -> Array:
+    """Where rounding may change the best class: (S, n), from (q, S, n) and the bounds (S, n).
+
+    A score that is not finite is doubtful too. Where the bound is zero nothing was rounded.
+    """
+    xp = array_namespace(scores)
+    if scores.shape[0] == 1:
+        size = xp.abs(scores[0, :, :])
+        # One look at the scores is enough nearly always.
+        if not backend_of(size).sync_is_expensive and to_float(xp.min(size)) > 2 * xp.max(bound):
+            return xp.zeros_like(bound, dtype=xp.bool)
+        close = size <= 2 * bound
+    else:
+        if distinct is not None:
+            least = xp.full_like(scores[:1, :1, :1], -float("inf"))
+            scores = xp.where(distinct[:, :, None], scores, least)
+        reached = scores >= xp.max(scores, axis=0) - 2 * bound
+        close = xp.sum(xp.astype(reached, xp.int64), axis=0) > 1
+    return (close & (bound > 0)) | ~xp.isfinite(bound)
+
+
+def distinct_classes(parameters: list[Array], log_prior: list[float], cuts: list[int]) -> Array:
+    """Which classes differ from all lower ones with the features up to each cut: (K, S)."""
+    xp, k = array_namespace(parameters[0]), len(log_prior)
+    pairs = [(c, r) for c in range(k) for r in range(c) if log_prior[c] == log_prior[r]]
+    found = []
+    for a, b in pairwise(cuts):
+        if pairs:
+            c, r = (_index(which, parameters[0]) for which in zip(*pairs, strict=True))
+            differ = [
+                xp.any(xp.take(p[:, a:b], c, axis=0) != xp.take(p[:, a:b], r, axis=0), axis=1)
+                for p in parameters
+            ]
+            differs = to_host(xp.any(xp.stack(differ), axis=0)).tolist()
+            pairs = [pair for pair, d in zip(pairs, differs, strict=True) if not d]
+        repeated = {c for c, _ in pairs}
+        found.append([0 if c in repeated else 1 for c in range(k)])
+    return xp.permute_dims(_index(found, parameters[0]), (1, 0)) > 0
+
+
+def _index(values: object, like: Array) -> Array:
+    return backend_of(like).asarray(values, dtype=array_namespace(like).int64)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..arrays.on_disk import is_on_disk
 from .data import AsJson, DataOptions, DataPath, TextOptions, Vectorizer, check_place, labelled
 from .models import ModelOptions, make_model
 from .output import say, show_facts, show_json
@@ -104,6 +103,7 @@ class _Fit:
         self, path: str, reading: DataOptions, test_size: float | None, seed: int
     ) -> tuple[Trained, Data | None]:
         """The model of a file, and what is held out."""
+        from ..arrays.on_disk import is_on_disk
         from .trained import Trained
 
         with self.stages("reading"):

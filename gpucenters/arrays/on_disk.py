@@ -15,9 +15,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-_HELD = 4  # batches that are kept: threads are at work on parts that lie side by side
+_KEPT = 4  # batches that are kept: threads are at work on parts that lie side by side
 LEAST_BYTES, MOST_BYTES = 2**16, 2**25  # of a batch: less is slow, and more is not faster
-_SHARE = 4 * _HELD  # a batch takes this part of the budget
+_SHARE = 2 * _KEPT  # a batch takes this part of the budget: half for all that are kept
 
 
 class OnDisk:
@@ -55,7 +55,8 @@ class OnDisk:
         """A range of rows, or of rows and columns."""
         rows, *columns = index if isinstance(index, tuple) else (index,)
         start, stop, _ = rows.indices(self.shape[0])
-        if not self._step or stop <= start:
+        # More batches than are kept would be read again for the next columns.
+        if not self._step or stop <= start or (columns and stop - start > _KEPT * self._step):
             with self._lock:
                 return self._converted((slice(start, max(start, stop)), *columns))
         parts = []
@@ -80,7 +81,7 @@ class OnDisk:
         with self._lock:
             found = self._held.pop(number, None)
             if found is None:
-                while len(self._held) >= _HELD:
+                while len(self._held) >= _KEPT:
                     del self._held[next(iter(self._held))]
                 stop = min((number + 1) * self._step, self.shape[0])
                 found = self._converted((slice(number * self._step, stop),))

@@ -5,7 +5,10 @@ from __future__ import annotations
 import gzip
 import io
 import re
+import warnings
 import zipfile
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -66,11 +69,73 @@ _TEXTS = {
     "txt": "öäü\nßéñ ñé\n\nfoür",
     "svmlight": "1 1:2 3:0.5 # a\n-1 qid:3 2:1e3\n\n1 1:1 2:2 3:3\n",
 }
+CORPORA = {
+    "sentiment140": '"0","1","Mon","NO_QUERY","me","a, b"\n"4","2","Tue","NO_QUERY","me","c"\n',
+    "all": "1 a b\n0 \n1 ,  c\n",
+    "folder": "a\n\nb",
+    "newsgroups": "From: me\n\na b\n\nc\n",
+}
 #: A well-formed file of each kind, by the end of its name.
 SEEDS = {name: text.encode() for name, text in _TEXTS.items()}
 SEEDS |= {f"{name}.gz": gzip.compress(content) for name, content in SEEDS.items()}
+SEEDS |= {name: text.encode() for name, text in CORPORA.items()}
 SEEDS |= {"npy": npy(X), "sparse.npz": _sparse()}
 SEEDS["npz"] = npz(X=npy(X), y=npy(Y), feature_names=npy(np.array(NAMES)))
+#: Names of formats that other libraries write, and of those that are no lines of text.
+TABLES = ["parquet", "feather", "h5ad"]
+NOT_OF_LINES = ("npy", "npz", *TABLES)
+_FOLDERS = {"folder": "texts", "newsgroups": "20news-bydate"}
+
+
+@cache
+def table(name: str) -> bytes:
+    """A table in a format that another library writes, with the values and labels from here."""
+    file = io.BytesIO()
+    if name == "h5ad":
+        import anndata
+        import h5py
+
+        with h5py.File(file, "w") as h5, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            write = anndata.io.write_elem
+            write(h5, "X", scipy.sparse.csr_matrix(X))
+            for axis, columns in ("obs", {"label": Y}), ("var", {}):
+                group, index = h5.create_group(axis), [str(i) for i in range(7 if columns else 5)]
+                group.attrs.update({"_index": "_index", "column-order": list(columns)})
+                write(group, "_index", np.array(NAMES if axis == "var" else index, dtype=object))
+                for column, values in columns.items():
+                    write(group, column, values)
+        return file.getvalue()
+    import pyarrow as pa
+    import pyarrow.feather
+    import pyarrow.parquet
+
+    found = pa.table(dict(zip([*NAMES, "label"], [*X.T, Y], strict=True)))
+    if name == "parquet":
+        pyarrow.parquet.write_table(found, file)
+    else:
+        pyarrow.feather.write_feather(found, file, compression="uncompressed")
+    return file.getvalue()
+
+
+def seed(name: str) -> bytes:
+    """The well-formed file whose name ends so."""
+    return table(name) if name in TABLES else SEEDS[name]
+
+
+def place(folder: Path, name: str, content: bytes) -> Path:
+    """The path of a file of some format: a folder of texts, one of them this, where it is one."""
+    if name not in _FOLDERS:
+        path = folder / f"data.{name}"
+        path.write_bytes(content)
+        return path
+    path = folder / _FOLDERS[name]
+    for label in ("a", "b"):
+        (path / label).mkdir(parents=True, exist_ok=True)
+        (path / label / "1").write_bytes(content if label == "b" else SEEDS[name])
+    return path
+
+
 _PIECES = rb"\t \n \r \0 \xff \x80 \xed\xa0\x80 1e999 0:1 nan : # - x , "
 _INSERTS = [b" ", b'"', *(p.decode("unicode_escape").encode("latin-1") for p in _PIECES.split())]
 

@@ -537,7 +537,7 @@ def test_devices_are_listed(run: Run) -> None:
 
 
 def test_help_names_the_formats_of_the_readers(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("COLUMNS", "300")
     assert ", ".join(FORMATS) in run("fit", "--help")
 
 

@@ -18,12 +18,15 @@ from sklearn.base import clone
 from small_data import COUNTS, HALVES
 
 from gpucenters import (
+    GMEBClassifier,
     L1CenterClassifier,
     L2CenterClassifier,
     MahalanobisCenterClassifier,
     SparseBernoulliNB,
     SparseMultinomialNB,
     odds_ratio,
+    permutation_gains,
+    sparsity_path,
     thresholded_multinomial,
 )
 from gpucenters.solvers import bernoulli_nb, l1_centers, l2_centers, multinomial_nb, select
@@ -181,18 +184,25 @@ def test_dask_data_are_told_of_the_fit_in_partitions_and_statistics_merge() -> N
     assert model.fit_statistics(parts[0]).support_.tolist() == expected.support_.tolist()
 
 
-def test_data_of_anndata_are_read_into_memory_first(tmp_path: Path) -> None:
+def test_data_on_disk_are_refused_where_all_of_them_are_needed(tmp_path: Path) -> None:
     anndata, h5py = _module("anndata"), _module("h5py")
     with h5py.File(tmp_path / "cells.h5", "w") as file, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         anndata.io.write_elem(file, "sparse", scipy.sparse.csr_matrix(COUNTS))
         anndata.io.write_elem(file, "dense", COUNTS)
         backed = anndata.io.sparse_dataset(file["sparse"])
-        with pytest.raises(TypeError, match=r"anndata\._CSRDataset.*X\.to_memory\(\)"):
-            L2CenterClassifier().fit(backed, HALVES)
-        expected = L2CenterClassifier().fit(COUNTS, HALVES).support_
-        for X in (backed.to_memory(), file["dense"]):
-            np.testing.assert_array_equal(L2CenterClassifier().fit(X, HALVES).support_, expected)
+        for X in (backed, file["dense"]):
+            calls: list[Callable[[Any], Any]] = [
+                L1CenterClassifier().fit,
+                GMEBClassifier().fit,
+                lambda X, _: L2CenterClassifier().fit(COUNTS, X),
+                lambda X, y: permutation_gains(L2CenterClassifier(), X, y),
+                lambda X, y: sparsity_path(L2CenterClassifier(), X, y),
+                *FUNCTIONS,
+            ]
+            for call in calls:
+                with pytest.raises(TypeError, match=r"in memory, and .* is on disk: .*to_memory\("):
+                    call(X, HALVES)
         with pytest.raises(TypeError, match=r"anndata\.AnnData.*pass X\.X"):
             L2CenterClassifier().fit(anndata.AnnData(COUNTS), HALVES)
 

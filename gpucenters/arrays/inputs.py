@@ -8,6 +8,7 @@ from typing import Any
 import array_api_compat
 
 from .namespace import is_array, is_sparse
+from .on_disk import is_on_disk, refuse_on_disk
 
 #: Members by which a type gives its values, and how they are written.
 _INSTEAD = {
@@ -20,14 +21,17 @@ _INSTEAD = {
 }
 
 
-def check_input(x: Any, name: str) -> None:
+def check_input(x: Any, name: str, who: str = "this function") -> None:
     """Raise a TypeError for X, y or weights of a kind that cannot be worked on.
 
     These are arrays that are immutable or computed when they are read (JAX, Dask, ndonnx, cubed),
-    tensors that are sparse or require grad, and objects that no library makes an array of.
+    tensors that are sparse or require grad, arrays in files, and objects that no library makes an
+    array of. ``who`` asks.
     """
     if array_api_compat.is_numpy_array(x) or is_sparse(x):
         return
+    if is_on_disk(x):
+        refuse_on_disk(x, name, who)
     if array_api_compat.is_torch_array(x):
         _check_tensor(x, name)
     elif _is_dask(x):

@@ -17,6 +17,7 @@ from ..arrays.cached import cached_property
 from ..arrays.context import Context
 from ..arrays.grid import entry_ranges, row_ranges
 from ..arrays.namespace import is_cupy, is_numpy, to_numpy
+from ..arrays.on_disk import OnDisk
 from ..arrays.typing import Namespace
 from ..arrays.typing import NumPyOrCuPy as Array
 from ..arrays.uploads import Upload, sendable
@@ -98,7 +99,8 @@ class Compressed:
     Attributes
     ----------
     data, indices, indptr : arrays of one dimension, on any backend
-        As SciPy has them; never changed. Sorted within each row (or column), no duplicates.
+        As SciPy has them; never changed. Sorted within each row (or column), no duplicates. The
+        first two may be `OnDisk`.
     shape : tuple of int
         (n, m).
     by_row : bool
@@ -129,14 +131,18 @@ class Compressed:
 
     @property
     def resident(self) -> bool:
-        """Whether the matrix is on ``backend`` already."""
-        return backend_of(self.data) == self.backend
+        """Whether the matrix is in the memory of ``backend`` already."""
+        return not isinstance(self.data, OnDisk) and backend_of(self.data) == self.backend
+
+    @property
+    def on_host(self) -> bool:
+        """Whether runs of entries are NumPy arrays."""
+        return isinstance(self.data, np.ndarray | OnDisk)
 
     @property
     def has_compiled_loops(self) -> bool:
         """Whether SciPy's compiled loops can be used: CSR in NumPy arrays."""
-        here = is_numpy(self.backend.xp) and isinstance(self.data, np.ndarray)
-        return here and self.by_row and sparsetools.AVAILABLE
+        return is_numpy(self.backend.xp) and self.on_host and self.by_row and sparsetools.AVAILABLE
 
     def chunk_size(self, ctx: Context) -> int:
         """Entries in one run."""
@@ -188,8 +194,7 @@ class Compressed:
 
     @cached_property
     def _upload(self) -> Upload | None:
-        here = isinstance(self.data, np.ndarray)
-        return Upload(uneven=True) if here and is_cupy(self.backend.xp) else None
+        return Upload(uneven=True) if self.on_host and is_cupy(self.backend.xp) else None
 
     def position_table(self, columns: Array) -> Array:
         """The position of each column among ``columns``, -1 for others: shape (m,)."""

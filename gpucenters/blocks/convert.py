@@ -19,6 +19,7 @@ from ..arrays.namespace import (
     sparse_module,
     to_numpy,
 )
+from ..arrays.on_disk import CSROnDisk, OnDisk
 from ..arrays.typing import NumPyOrCuPy as Array
 from ..arrays.typing import SparseMatrix
 from .block import Block
@@ -51,6 +52,10 @@ def as_block(X: Any, backend: Backend, *, summed: bool = True, checked: bool = F
     """
     if not checked:
         check_input(X, "X")
+    if isinstance(X, OnDisk):
+        return DenseBlock(X, backend)
+    if isinstance(X, CSROnDisk):
+        return SparseBlock(X.data, X.indices, X.indptr, X.shape, True, backend)
     if is_sparse(X):
         return _sparse_block(X if checked else checked_sparse(X), backend, summed)
     if not is_array(X):
@@ -111,10 +116,12 @@ def take_columns(X: Any, columns: Array, ctx: Context) -> Any:
     if is_host_sparse(X):
         known = _with_type(X, _known_to_scipy(X.dtype))
         return _with_type(known[:, to_numpy(columns)], X.dtype)
-    if is_sparse(X):
+    if isinstance(X, OnDisk):
+        return X.take_columns(0, X.shape[0], to_numpy(columns))
+    if is_sparse(X) or isinstance(X, CSROnDisk):
         # cupyx's own column selection leaves the indices of a row unsorted.
         backend = ctx.backend
-        block = _sparse_block(X, backend)
+        block: Any = as_block(X, backend, checked=True)
         part = block.select(backend.move(columns), ctx, by_row=X.format == "csr")
         sparse = sparse_module(backend.xp)
         kind = sparse.csr_matrix if X.format == "csr" else sparse.csc_matrix

@@ -16,6 +16,7 @@ from ..arrays.class_lists import ClassLists
 from ..arrays.context import Context
 from ..arrays.grid import dense_grid, full_width_ranges, ranges
 from ..arrays.namespace import array_namespace, is_cupy, is_numpy
+from ..arrays.on_disk import OnDisk
 from ..arrays.threads import Scratch
 from ..arrays.typing import Array
 from ..arrays.uploads import Upload, sendable
@@ -43,7 +44,7 @@ class DenseBlock:
 
     Attributes
     ----------
-    array : array of shape (n, m), on any backend, of any real type
+    array : array of shape (n, m), on any backend or `OnDisk`, of any real type
         Never changed, never copied whole; chunks are widened and moved on their own.
     backend : Backend
         Where the work is done.
@@ -51,7 +52,7 @@ class DenseBlock:
         What the values are read as.
     """
 
-    array: Array
+    array: Any
     backend: Backend
     reader: Reader | None = None
     has_implicit_zeros: ClassVar[bool] = False
@@ -90,7 +91,7 @@ class DenseBlock:
 
     @cached_property
     def _upload(self) -> Upload | None:
-        here = isinstance(self.array, np.ndarray)
+        here = isinstance(self.array, np.ndarray | OnDisk)
         return Upload() if here and is_cupy(self.backend.xp) else None
 
     def _chunk_size(self, ctx: Context) -> int:
@@ -290,7 +291,9 @@ class DenseBlock:
         for first, last in ranges(int(rows.shape[0]), max(1, ctx.chunk // max(1, d))):
             with here.current():
                 xp = array_namespace(self.array)
-                part = xp.take(self.array, rows[first:last], axis=0)
+                some, part = rows[first:last], self.array
+                on_disk = isinstance(part, OnDisk)
+                part = part.take(some) if on_disk else xp.take(part, some, axis=0)
                 part = xp.take(part, columns, axis=1)
             part = self._widen(part, 0, columns)
             yield self.backend.xp.astype(part, self.backend.xp.float64), None
@@ -345,10 +348,14 @@ class DenseBlock:
         here = range(m) if every else backend_of(self.array).move(columns)
 
         def fill(cut: tuple[int, int]) -> None:
-            part = self.array[cut[0] : cut[1], :]
-            if not every:
-                with backend_of(part).current():
-                    part = array_namespace(part).take(part, here, axis=1)
+            part: Any
+            if isinstance(self.array, OnDisk):
+                part = self.array.take_columns(*cut, here)
+            else:
+                part = self.array[cut[0] : cut[1], :]
+                if not every:
+                    with backend_of(part).current():
+                        part = array_namespace(part).take(part, here, axis=1)
             x = xp.astype(self._widen(part, cut[0], here), xp.float64)
             out[cut[0] : cut[1], :] = task(x)
 

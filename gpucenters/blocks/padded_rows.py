@@ -10,6 +10,7 @@ from ..arrays.backend import backend_of
 from ..arrays.context import Context
 from ..arrays.grid import ranges
 from ..arrays.namespace import to_numpy
+from ..arrays.on_disk import OnDisk
 from ..arrays.typing import NumPyOrCuPy as Array
 from .compressed import Compressed, Entries
 
@@ -37,6 +38,8 @@ def padded_rows(
             entry = here.asarray(np.where(slot < count, start + slot, 0))
             if block.nnz == 0:
                 values, minor = here.zeros(entry.shape), entry
+            elif isinstance(block.data, OnDisk):
+                values, minor = _from_disk(block, start, slot)
             else:
                 values, minor = block.data[entry], block.indices[entry]
         values, minor = there.move(values), there.move(minor)
@@ -49,6 +52,18 @@ def padded_rows(
         zero = xp.zeros_like(position)
         values = xp.where(used, xp.astype(values, xp.float64), there.zeros(()))
         yield values, xp.where(used, position, zero)
+
+
+def _from_disk(block: Compressed, start: np.ndarray, slot: np.ndarray) -> tuple[Array, Array]:
+    """As many entries from each start on as there are slots; behind the last one, zeros."""
+    found = []
+    for part in (block.data, block.indices):
+        values = np.zeros((len(start), len(slot)), part.dtype)
+        for row, first in enumerate(start[:, 0].tolist()):
+            held = part[first : first + len(slot)]
+            values[row, : len(held)] = held
+        found.append(values)
+    return found[0], found[1]
 
 
 def as_csr(block: Compressed, rows: Array, ctx: Context) -> Compressed:

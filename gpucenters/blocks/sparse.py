@@ -95,7 +95,7 @@ class SparseBlock(Compressed):
         """The columns with stored entries, ascending; None where they are not few."""
         if not self.by_row or 8 * self.nnz > self.shape[1]:
             return None
-        return self.backend.xp.unique_values(self.backend.move(self.indices))
+        return self.backend.xp.unique_values(self.backend.move(self.indices[:]))
 
     # --- sorted columns ------------------------------------------------------------------------
 
@@ -140,7 +140,7 @@ class SparseBlock(Compressed):
 
     def _ones(self) -> Array:
         """As many ones as there are entries, on the backend of the data, in little memory."""
-        if isinstance(self.data, np.ndarray):
+        if self.on_host:
             return np.broadcast_to(np.ones(1), (self.nnz,))
         here = backend_of(self.data)
         with here.current():

@@ -34,7 +34,8 @@ def add_scatter(matrix: Compressed, samples: Samples, into: ScatterSums, ctx: Co
     if strips is None:
         _add_dense(matrix, samples, into, ctx)
         return
-    for part, members in ctx.progress(strips, len(strips), "strips added"):
+    matrix, cuts = strips
+    for part, members in ctx.progress(_cut(matrix, cuts, samples), len(cuts), "strips added"):
         found = _class_scatter(part, members, fourth=into.fourth_moment is not None)
         if found is None:
             _add_dense(part, members, into, replace(ctx, verbose=False))
@@ -48,7 +49,7 @@ def add_higher_moments(
 ) -> None:
     """Add third and fourth moments about the class means, in place: see `Block`."""
     strips = _sparse_strips(matrix, samples, ctx)
-    for part, members in [(matrix, samples)] if strips is None else strips:
+    for part, members in [(matrix, samples)] if strips is None else _cut(*strips, samples):
         found = None if strips is None else _class_higher_moments(part, members, into)
         if found is None:
             add_dense_higher_moments(_dense_rows(part, members, ctx), into)
@@ -93,8 +94,8 @@ def as_rows(matrix: Compressed, ctx: Context) -> Compressed:
 
 def _sparse_strips(
     matrix: Compressed, samples: Samples, ctx: Context
-) -> list[tuple[Compressed, Samples]] | None:
-    """The rows in strips for `_class_scatter`, or None where dense rows take less time."""
+) -> tuple[Compressed, list[tuple[int, int]]] | None:
+    """(CSR, ranges of rows) for `_class_scatter`, or None where dense rows take less time."""
     if not is_numpy(matrix.backend.xp):
         return None
     n, m = matrix.shape
@@ -107,12 +108,14 @@ def _sparse_strips(
     stored = np.diff(matrix.host_indptr).astype(np.float64)
     if _COST_OF_PAIR * (stored @ stored) >= dense_cost:
         return None
-    return list(_cut(matrix, samples))
+    return matrix, list(row_ranges(matrix.host_indptr, _STRIP_ENTRIES))
 
 
-def _cut(matrix: Compressed, samples: Samples) -> Iterator[tuple[Compressed, Samples]]:
+def _cut(
+    matrix: Compressed, cuts: list[tuple[int, int]], samples: Samples
+) -> Iterator[tuple[Compressed, Samples]]:
     indptr = matrix.host_indptr
-    for first, last in row_ranges(indptr, _STRIP_ENTRIES):
+    for first, last in cuts:
         start, stop = int(indptr[first]), int(indptr[last])
         part = replace(
             matrix,

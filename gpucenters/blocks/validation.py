@@ -13,6 +13,7 @@ import numpy as np
 from ..arrays.backend import HOST
 from ..arrays.grid import ranges
 from ..arrays.namespace import array_namespace, is_array, is_host_sparse, is_numpy, to_numpy
+from ..arrays.on_disk import CSROnDisk, OnDisk, open_on_disk, refuse_on_disk
 from ..arrays.threads import run
 from ..arrays.typing import NumPyOrCuPy as Array
 from ..arrays.typing import SparseMatrix
@@ -29,6 +30,28 @@ def check_dense(X: Array) -> None:
         _check_kind(X.dtype)
     elif xp.isdtype(X.dtype, "complex floating"):
         raise ValueError(f"Complex data not supported: X holds {X.dtype}.")
+
+
+def checked_on_disk(X: Any, who: str, budget: int) -> OnDisk | CSROnDisk:
+    """X on disk, for its rows to be read within a budget, after a check of its structure.
+
+    Raises
+    ------
+    TypeError
+        For CSC, and for CSR with duplicates.
+    """
+    found = open_on_disk(X, "X", who, budget)
+    _check_shape(found.shape, "array")
+    if found.dtype.kind not in "biuf":
+        raise TypeError(f"X must hold real numbers, got an array of {found.dtype}.")
+    if isinstance(found, CSROnDisk):
+        _, ascending = _check_compressed(found, *found.shape)
+        if not ascending:
+            found = found.with_sorted_rows(budget)
+            _, ascending = _check_compressed(found, *found.shape)
+        if not ascending:
+            refuse_on_disk(X, "X", f"X stores entries twice, and so {who}")
+    return found
 
 
 def _check_shape(shape: tuple[int, ...], what: str) -> None:
@@ -218,7 +241,8 @@ def _check_compressed(X: SparseMatrix, major: int, minor: int) -> tuple[int, boo
             f"the indptr of the {name} matrix is damaged: it falls after position "
             f"{int(xp.argmax(falls))}."
         )
-    indices, what = X.indices[:last], f"indices of the {name} matrix"
+    what = f"indices of the {name} matrix"
+    indices = X.indices if X.indices.shape[0] == last else X.indices[:last]
     if not is_numpy(xp):
         return last, _check_on_device(indices, minor, what, X.indptr, xp)
     return last, _check_indices(indices, minor, what, X.indptr)
@@ -234,7 +258,9 @@ def _check_indices(
     """
     # As an unsigned integer a negative index is large, so that one pass finds both kinds.
     kind = index.dtype
-    two_passes = kind.kind == "i" and (size > 2 ** (8 * kind.itemsize - 1) or not kind.isnative)
+    two_passes = isinstance(index, OnDisk) or (
+        kind.kind == "i" and (size > 2 ** (8 * kind.itemsize - 1) or not kind.isnative)
+    )
     seen = index.view(f"u{kind.itemsize}") if kind.kind == "i" and not two_passes else index
 
     def scan(cut: tuple[int, int]) -> tuple[bool, bool]:
@@ -273,11 +299,14 @@ def _check_on_device(index: Array, size: int, name: str, starts: Array, xp: Any)
 
 
 def _raise_outside(index: Array, size: int, name: str) -> None:
-    xp = array_namespace(index)
-    bad = int(xp.nonzero((index < 0) | (index >= size))[0][0])
-    raise ValueError(
-        f"the {name} are damaged: entry {bad} is {int(index[bad])}, outside 0..{size - 1}."
-    )
+    for left, right in ranges(index.shape[0], _DEVICE_SCAN):
+        part = index[left:right]
+        bad = array_namespace(part).nonzero((part < 0) | (part >= size))[0]
+        if bad.shape[0]:
+            at, value = int(bad[0]), int(part[int(bad[0])])
+            raise ValueError(
+                f"the {name} are damaged: entry {left + at} is {value}, outside 0..{size - 1}."
+            )
 
 
 def _ascends(

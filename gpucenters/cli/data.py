@@ -19,7 +19,9 @@ def _option(help: str, *names: str, panel: str = "Data", metavar: str | None = N
     return typer.Option(*names, help=help, metavar=metavar, rich_help_panel=panel)
 
 
-DataPath = Annotated[str, typer.Argument(metavar="DATA", help="A file of data, or - for stdin.")]
+DataPath = Annotated[
+    str, typer.Argument(metavar="DATA", help="A file or folder of data; - is stdin.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 
@@ -30,7 +32,9 @@ class DataOptions:
     format: Annotated[
         str | None,
         _option(
-            "Where the name does not say it: tsv, csv, lines, svmlight, npz, npy.", metavar="NAME"
+            "Where the name does not say it: tsv, csv, lines, svmlight, npz, npy, parquet, "
+            "feather, h5ad, sentiment140, all, folder, newsgroups.",
+            metavar="NAME",
         ),
     ] = None
     label: Annotated[
@@ -38,7 +42,9 @@ class DataOptions:
     ] = None
     labels: Annotated[str | None, _option("Labels in a file of their own.", metavar="FILE")] = None
     text: Annotated[str | None, _option("The column of texts.", metavar="NAME")] = None
-    encoding: Annotated[str, _option("Of text.", metavar="NAME")] = "utf-8"
+    encoding: Annotated[
+        str | None, _option("Of text; utf-8, or latin-1 of corpora.", metavar="NAME")
+    ] = None
     zero_based: Annotated[
         bool, _option("Features of svmlight files count from 0.", "--zero-based")
     ] = False

@@ -54,9 +54,10 @@ def fit(
 ) -> None:
     """Fit a model, and save it.
 
-    DATA is text (label TAB text, or CSV with named columns, plain or gzipped), svmlight, NumPy's
-    .npz (X and y) or .npy with --labels, or SciPy's .npz. With --test-size the model is fitted to
-    the other samples, and that model is saved.
+    DATA is text (label TAB text, CSV with named columns, or a folder for each class), a table
+    (CSV, TSV, Parquet, Feather), .h5ad, svmlight, NumPy's .npz (X and y) or .npy with --labels, or
+    SciPy's .npz; lines plain or gzipped. With --test-size the model is fitted to the other samples,
+    and that model is saved.
     """
     estimator = make_model(model)
     check_place(output)
@@ -102,12 +103,18 @@ class _Fit:
         self, path: str, reading: DataOptions, test_size: float | None, seed: int
     ) -> tuple[Trained, Data | None]:
         """The model of a file, and what is held out."""
+        from ..arrays.on_disk import is_on_disk
         from .trained import Trained
 
         with self.stages("reading"):
             found = labelled(reading.read(path), path)
             held_out = None
             if test_size is not None:
+                if is_on_disk(found.X):
+                    raise ValueError(
+                        f"{path} does not fit into memory: name held-out data by --test, in place "
+                        "of --test-size."
+                    )
                 found, held_out = _split(found, test_size, seed)
         self.samples, X = len(found), found.X
         if found.is_text:

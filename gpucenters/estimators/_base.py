@@ -72,7 +72,7 @@ class Classifier(ClassifierMixin, Model):
         ``overflow`` is the message where the values of X are finite and those of a row are not.
         """
         self._ready()
-        checked = check_X(self, X, reset=False)
+        checked = check_X(self, X, reset=False, in_parts=True)
         check_backend(self, checked, method)
 
         def work(ctx: Context) -> Array:

@@ -38,6 +38,7 @@ class Model(BaseEstimator):
     device: str | None
     memory_budget: int | str | None
     verbose: bool
+    _fits_in_parts = False  # whether X is read once in parts, and may be on disk
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -77,7 +78,8 @@ class Model(BaseEstimator):
         X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
             Dense arrays of any array-API library that can be changed in place (not JAX, Dask and
             other lazy ones), memory maps, CSR or CSC of SciPy or cupyx, of any real type. Never
-            changed; sparse data are never made dense.
+            changed; sparse data are never made dense. Models that class statistics determine also
+            read dense arrays and CSR on disk (h5py, Zarr; a backed AnnData) in parts.
         y : array of shape (n_samples,)
             Class labels: numbers or strings, at least two classes.
         sample_weight : array of shape (n_samples,), optional
@@ -88,7 +90,7 @@ class Model(BaseEstimator):
         self
         """
         self._check_parameters()
-        checked, attributes = validated(self, X)
+        checked, attributes = validated(self, X, in_parts=self._fits_in_parts)
         classes, codes = self._encoded(y, checked.shape[0])
 
         def solve(ctx: Context) -> Fitted:

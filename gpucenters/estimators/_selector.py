@@ -39,7 +39,7 @@ class FeatureSelector(SelectorMixin, _Classifier):
         array or sparse matrix of shape (n_samples, k)
             In X's library, device, layout and type (or as ``set_output`` says).
         """
-        support, checked = self._selection().support, check_X(self, X, reset=False)
+        support, checked = self._selection().support, check_X(self, X, reset=False, in_parts=True)
         check_backend(self, checked, "transform")
 
         def select(ctx: Context) -> Any:

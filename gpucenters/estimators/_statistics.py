@@ -32,6 +32,7 @@ class StatisticsClassifier(CenterClassifier):
     """
 
     _kept_params: tuple[str, ...] = ()
+    _fits_in_parts = True
 
     def _params(self) -> dict[str, Any]:
         raise NotImplementedError
@@ -112,7 +113,7 @@ class StatisticsClassifier(CenterClassifier):
         array([0])
         """
         self._check_parameters()
-        checked, attributes = validated(self, X)
+        checked, attributes = validated(self, X, in_parts=True)
         labels = host_labels(y, type(self).__name__, checked.shape[0])
         if classes is None:
             known, codes = encode(labels)
@@ -217,10 +218,10 @@ class StatisticsClassifier(CenterClassifier):
             self._needed_statistics("partial_fit")
             self._check_streaming(self._fitted.params)
         if first:
-            checked, attributes = validated(self, X)
+            checked, attributes = validated(self, X, in_parts=True)
             backend = work_backend(self, checked)
         else:
-            checked, attributes = check_X(self, X, reset=False), {}
+            checked, attributes = check_X(self, X, reset=False, in_parts=True), {}
             check_backend(self, checked, "partial_fit")
             backend = self._fitted.backend
         codes = encode_against(host_labels(y, type(self).__name__, checked.shape[0]), known)

@@ -342,7 +342,7 @@ def _adjusted(
         ranking=read_only(order),
         pvalues=_placed(pvalues, order),
         pvalues_fwer=_placed(fwer, order),
-        qvalues=_placed(_benjamini_hochberg(pvalues), order),
+        qvalues=_placed(adjusted(pvalues), order),
         false_discoveries=_placed(found.reached / labels.count, order),
         n_permutations=labels.count,
         exact=labels.exact,
@@ -356,7 +356,8 @@ def _placed(values: Any, order: np.ndarray) -> np.ndarray:
     return read_only(placed)
 
 
-def _benjamini_hochberg(pvalues: np.ndarray) -> np.ndarray:
+def adjusted(pvalues: np.ndarray) -> np.ndarray:
+    """P-values adjusted by Benjamini & Hochberg."""
     m = len(pvalues)
     order = np.argsort(pvalues, kind="stable")
     share = pvalues[order] * m / np.arange(1, m + 1)

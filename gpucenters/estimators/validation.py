@@ -9,26 +9,32 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from ..arrays.backend import HOST, Backend, backend_of
+from ..arrays.budget import resolve_budget
 from ..arrays.devices import resolve_backend
 from ..arrays.inputs import check_input
 from ..arrays.namespace import array_namespace, is_numpy, is_sparse, to_numpy
+from ..arrays.on_disk import is_on_disk
 from ..arrays.typing import Array, SparseMatrix
-from ..blocks.validation import check_dense, checked_sparse
+from ..blocks.validation import check_dense, checked_on_disk, checked_sparse
 
 
-def check_X(estimator: Any, X: Any, *, reset: bool) -> Array | SparseMatrix:
+def check_X(estimator: Any, X: Any, *, reset: bool, in_parts: bool = False) -> Array | SparseMatrix:
     """X as an array or a CSR/CSC matrix in its own library and type; names and width checked.
 
-    Finiteness is not checked here: it shows in the sums and scores, which read X anyway.
+    Finiteness is not checked here: it shows in the sums and scores, which read X anyway. Where it
+    is read ``in_parts`` alone, X may be on disk, and stays there.
     """
-    checked = check_container(X, estimator)
+    checked = check_container(X, estimator, in_parts=in_parts)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     return checked
 
 
-def check_container(X: Any, estimator: Any) -> Array | SparseMatrix:
+def check_container(X: Any, estimator: Any, *, in_parts: bool = False) -> Array | SparseMatrix:
     """X as an array or a CSR/CSC matrix, for an estimator or a function of that name."""
-    check_input(X, "X")
+    name = estimator if isinstance(estimator, str) else type(estimator).__name__
+    if in_parts and is_on_disk(X):
+        return checked_on_disk(X, name, resolve_budget(estimator.memory_budget, HOST))
+    check_input(X, "X", name)
     with backend_of(X).current():
         if is_sparse(X):
             return checked_sparse(X)
@@ -49,14 +55,16 @@ def check_container(X: Any, estimator: Any) -> Array | SparseMatrix:
     return checked
 
 
-def validated(estimator: Any, X: Any) -> tuple[Array | SparseMatrix, dict[str, Any]]:
+def validated(
+    estimator: Any, X: Any, *, in_parts: bool = False
+) -> tuple[Array | SparseMatrix, dict[str, Any]]:
     """X as `check_X` returns it, and the attributes that a fit to it sets (names and width).
 
     The estimator is not changed: a fit sets all its attributes in one assignment at its end.
     """
     other = object.__new__(type(estimator))
     other.__dict__.update(estimator.__dict__)
-    checked = check_X(other, X, reset=True)
+    checked = check_X(other, X, reset=True, in_parts=in_parts)
     names = ("n_features_in_", "feature_names_in_")
     return checked, {name: vars(other)[name] for name in names if name in vars(other)}
 

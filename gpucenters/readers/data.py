@@ -19,6 +19,7 @@ class Data:
     Attributes
     ----------
     X : ndarray or CSR of shape (n_samples, n_features), or list of n_samples str
+        On disk where it is too large to hold and a file of HDF5 has it.
     y : ndarray of shape (n_samples,), or None
         Labels, where the file has them: str from text, numbers or str from arrays.
     feature_names : ndarray of str of shape (n_features,), or None
@@ -46,10 +47,14 @@ class Options:
     labels: Any = None
     label: str | None = None
     text: str | None = None
-    encoding: str = "utf-8"
+    encoding: str | None = None
     n_features: int | None = None
     zero_based: bool = False
     max_bytes: int | None = None
+
+    def charset(self, default: str = "utf-8") -> str:
+        """The encoding of text."""
+        return default if self.encoding is None else self.encoding
 
     def limit(self, *, streamed: bool = False) -> float:
         """The number of bytes that may be held; a stream holds none."""

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from .arrays import check_labels, mapped
+from .columns import label_fault
 from .data import Data, Options
 from .errors import ReadError
 from .lines import text_lines
-from .tables import LONGEST_LABEL
 
 
 def with_labels(batches: Iterator[Data], path: Any, options: Options) -> Iterator[Data]:
@@ -38,11 +38,10 @@ def read_labels(path: Any, options: Options) -> np.ndarray:
         check_labels(path, labels)
         return np.array(labels)
     found: list[str] = []
-    for line in text_lines(path, options.encoding, options.limit()):
+    for line in text_lines(path, options.charset(), options.limit()):
         label = line.rstrip("\r\n")
-        if not 0 < len(label) <= LONGEST_LABEL:
-            what = f"has {len(label):,} characters" if label else "is empty"
-            raise ReadError(path, f"the label {what}.", len(found) + 1, 1)
+        if fault := label_fault(label):
+            raise ReadError(path, fault, len(found) + 1, 1)
         found.append(label)
     if not found:
         raise ReadError(path, "there is no label.", 1, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -10,8 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from .arrays import array_batches
+from .arrow import arrow_batches
+from .corpora import sentence_batches, tweet_batches
 from .data import Data, Options
 from .errors import ReadError
+from .folders import folder_batches
+from .h5ad import h5ad_batches
 from .labels import with_labels
 from .svmlight import svmlight_batches
 from .tables import line_batches, table_batches
@@ -23,6 +28,13 @@ _READERS: dict[str, Callable[[Any, int, Options], Iterator[Data]]] = {
     "svmlight": svmlight_batches,
     "npz": array_batches,
     "npy": array_batches,
+    "parquet": arrow_batches,
+    "feather": arrow_batches,
+    "h5ad": h5ad_batches,
+    "sentiment140": tweet_batches,
+    "all": sentence_batches,
+    "folder": folder_batches,
+    "newsgroups": folder_batches,
 }
 #: The formats that are read.
 FORMATS = tuple(_READERS)
@@ -30,7 +42,17 @@ _SUFFIXES = {f".{name}": name for name in FORMATS} | {
     ".txt": "lines",
     ".svm": "svmlight",
     ".libsvm": "svmlight",
+    ".pq": "parquet",
+    ".arrow": "feather",
 }
+#: Names that say more than their ends.
+_NAMES = {
+    r"(training\.1600000\.processed|testdata\.manual).*\.csv": "sentiment140",
+    r"stsa\..*\.(train|dev|test)": "all",
+}
+_NOT_OF_LINES = {"npz", "npy", "parquet", "feather", "h5ad", "folder", "newsgroups"}
+_WITH_COLUMNS = {"label": {"tsv", "csv", "parquet", "feather", "h5ad"}}
+_WITH_COLUMNS["text"] = _WITH_COLUMNS["label"] - {"h5ad"}
 
 
 def read(
@@ -40,7 +62,7 @@ def read(
     labels: Any = None,
     label: str | None = None,
     text: str | None = None,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
     n_features: int | None = None,
     zero_based: bool = False,
     max_bytes: int | None = None,
@@ -51,7 +73,8 @@ def read(
     ----------
     path : str or path-like
         "-" is standard input, for formats of lines. Lines may be plain or gzip, whatever the name.
-    format : {None, "tsv", "csv", "lines", "svmlight", "npz", "npy"}, default=None
+    format : {None, "tsv", "csv", "lines", "svmlight", "npz", "npy", "parquet", "feather", \
+            "h5ad", "sentiment140", "all", "folder", "newsgroups"}, default=None
         None reads it off the name.
 
         - "tsv" (.tsv): fields between tabs, without quoting. ``label<TAB>text``, or named columns
@@ -62,13 +85,25 @@ def read(
         - "npz": a sparse matrix that SciPy has saved, or the array ``X``; and, where they are
           there, ``y`` and ``feature_names``.
         - "npy": a dense array, which is mapped, not read.
+        - "parquet" (.parquet, .pq), "feather" (.feather, .arrow): columns by name, as of "csv";
+          needs pyarrow. An index of pandas is left out.
+        - "h5ad" (.h5ad): the ``X`` of an AnnData, CSR or dense, its ``var_names``, and a column of
+          ``obs`` as labels; needs anndata. An X of more than ``max_bytes`` stays on disk, from
+          where models that class statistics determine read it in parts.
+        - "sentiment140" (training.1600000.processed...): polarity first, text last, no header.
+        - "all" (.all; stsa...): a number, a space and a text, as MPQA, SST-2 and TREC have them.
+        - "folder" (a folder): one folder for each class, with a file for each text, as IMDB's
+          aclImdb/train; ``unsup`` is left out.
+        - "newsgroups" (a folder named 20news... or 20_news...): the same, of articles whose header
+          is left out, since it names the class.
     labels : str or path-like, optional
         A file with the labels: .npy, or one label a line. In place of those in the file.
     label, text : str, optional
-        The columns of labels and of texts in "tsv" and "csv"; by default those named "label" and
-        "text", if there are any. Without texts, all columns but the labels are numbers.
-    encoding : str, default="utf-8"
-        Of text; one that holds ASCII.
+        The columns of labels and of texts in tables; by default those named "label" and "text", if
+        there are any. Without texts, all columns but the labels are numbers.
+    encoding : str, optional
+        Of text; one that holds ASCII. By default "utf-8", and "latin-1" of "sentiment140", "all"
+        and "newsgroups".
     n_features : int, optional
         The number of columns of "svmlight"; by default its largest index.
     zero_based : bool, default=False
@@ -85,6 +120,8 @@ def read(
     ------
     ReadError
         A ValueError that names file, line and column, for content that is not right.
+    ImportError
+        For a format that needs a library which is not installed.
     OSError
         For a file that cannot be opened.
 
@@ -133,10 +170,11 @@ def _batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
     format = options.format or _guessed(path)
     if format not in FORMATS:
         raise ValueError(f"format={format!r} is not valid: use one of {', '.join(FORMATS)}.")
-    if path == "-" and format in ("npz", "npy"):
+    if path == "-" and format in _NOT_OF_LINES:
         raise ReadError(path, f"{format} needs a file, which can be read at any place.")
-    if format not in ("tsv", "csv") and (options.label, options.text) != (None, None):
-        raise ReadError(path, f"{format} has no columns with names, as label= and text= want.")
+    for role, formats in _WITH_COLUMNS.items():
+        if format not in formats and getattr(options, role) is not None:
+            raise ReadError(path, f"{format} has no columns with names, as {role}= wants.")
     options = replace(options, format=format)
     found = _READERS[format](path, rows, options)
     if options.labels is not None:
@@ -146,13 +184,16 @@ def _batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
         empty = False
         yield batch
     if empty:
-        place = () if format in ("npz", "npy") else (1, 1)
+        place = () if format in _NOT_OF_LINES else (1, 1)
         raise ReadError(path, "there are no samples.", *place)
 
 
 def _guessed(path: Any) -> str:
     name = Path(os.fspath(path)).name.lower().removesuffix(".gz")
-    format = _SUFFIXES.get(Path(name).suffix)
+    if path != "-" and Path(path).is_dir():
+        return "newsgroups" if name.startswith(("20news", "20_news")) else "folder"
+    known = (format for pattern, format in _NAMES.items() if re.fullmatch(pattern, name))
+    format = next(known, None) or _SUFFIXES.get(Path(name).suffix)
     if format is None:
         raise ReadError(path, f"its name tells no format: give format=, of {', '.join(FORMATS)}.")
     return format

@@ -9,23 +9,22 @@ from typing import Any
 
 import numpy as np
 
+from .columns import find_column, label_fault
 from .data import Data, Options
 from .lines import text_lines
 from .rows import CsvRows, TabRows
 
-LONGEST_LABEL = 1000  # characters: NumPy gives all labels the room of the longest
-
 
 def line_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
     """Batches of a file with one text a line."""
-    lines = text_lines(path, options.encoding, options.limit(streamed=rows < sys.maxsize))
+    lines = text_lines(path, options.charset(), options.limit(streamed=rows < sys.maxsize))
     while batch := [line.rstrip("\r\n") for line in islice(lines, rows)]:
         yield Data(batch)
 
 
 def table_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
     """Batches of a table: texts where it has a column of them, else numbers."""
-    lines = text_lines(path, options.encoding, options.limit(streamed=rows < sys.maxsize))
+    lines = text_lines(path, options.charset(), options.limit(streamed=rows < sys.maxsize))
     table: TabRows | CsvRows
     table = TabRows(lines, path) if options.format == "tsv" else CsvRows(lines, path)
     found = iter(table)
@@ -37,7 +36,7 @@ def table_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
         header = first
     else:
         header, found = ["label", "text"], chain([first], found)
-    label, text = _column(table, header, options, "label"), _column(table, header, options, "text")
+    label, text = (find_column(header, options, role, table.error) for role in ("label", "text"))
     names = None
     if text is None:
         names = np.asarray([name for i, name in enumerate(header) if i != label])
@@ -47,22 +46,6 @@ def table_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
         X: Any = [x for x, _ in batch]
         y = None if label is None else np.asarray([y for _, y in batch])
         yield Data(np.stack(X) if text is None else X, y, names)
-
-
-def _column(table: TabRows | CsvRows, header: list[str], options: Options, role: str) -> int | None:
-    """The number of the column of labels or of texts, or None where there is none."""
-    given = getattr(options, role)
-    name = role if given is None else given
-    if name not in header:
-        if given is None:
-            return None
-        shown = ", ".join(map(repr, header[:20])) + (", ..." if len(header) > 20 else "")
-        raise table.error(f"there is no column {name!r} for {role}=; the columns are {shown}.")
-    at = header.index(name)
-    if header.count(name) > 1:
-        again = header.index(name, at + 1)
-        raise table.error(f"the column {name!r} is there {header.count(name)} times.", again)
-    return None if role == "label" and given is None and options.labels is not None else at
 
 
 def _parsed(
@@ -75,9 +58,8 @@ def _parsed(
             what = f"this row has {len(fields)} fields, and {width} are wanted."
             raise table.error(what, min(len(fields), width))
         y = None if label is None else fields[label]
-        if label is not None and y is not None and not 0 < len(y) <= LONGEST_LABEL:
-            what = f"has {len(y):,} characters, more than {LONGEST_LABEL:,}" if y else "is empty"
-            raise table.error(f"the label {what}.", label)
+        if label is not None and y is not None and (fault := label_fault(y)):
+            raise table.error(fault, label)
         if text is not None:
             yield fields[text], y
         else:

@@ -42,6 +42,7 @@ NAMES = [
     "budget",
     "cluster",
     "readers",
+    "on_disk",
     "gmeb",
 ]
 

@@ -11,28 +11,27 @@ import traceback
 from pathlib import Path
 
 import numpy as np
-from malformed import SEEDS, malformed, outcome
+from malformed import NOT_OF_LINES, SEEDS, TABLES, malformed, outcome, place, seed
 
 from gpucenters.readers import batches, read
 
 from .report import Report
 
 PROBLEMS, LIMIT, MEMORY = 10_000, 30, 3 * 2**30
-NAMES = list(SEEDS)
+NAMES = [*SEEDS, *TABLES]
 
 
 def attack(rng: np.random.Generator, report: Report) -> None:
     name = NAMES[rng.integers(len(NAMES))]
-    content = malformed(rng, SEEDS[name])
+    content = malformed(rng, seed(name))
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"data.{name}"
-        path.write_bytes(content)
+        path = place(Path(folder), name, content)
         try:
             found = outcome(read, path, max_bytes=2**24)
             again = outcome(batches, path, int(rng.integers(1, 4)), max_bytes=2**24)
-            is_text = not name.endswith(("npy", "npz", "gz"))
+            is_text = not name.endswith((*NOT_OF_LINES, "gz"))
             if is_text:
-                path.write_bytes(gzip.compress(content))
+                place(Path(folder), name, gzip.compress(content))
             packed = outcome(read, path, max_bytes=2**24) if is_text else found
         except Exception:
             report.fail(f"{name}: no ReadError", repr(content), traceback.format_exc(limit=-3))
@@ -40,9 +39,11 @@ def attack(rng: np.random.Generator, report: Report) -> None:
     kind = "refused" if isinstance(found[0], str) else "read"
     report.count(f"{name}: {kind}")
     try:
-        np.testing.assert_equal(again, found)
+        if kind == "read" or name not in TABLES or not isinstance(again[0], str):
+            # What other libraries refuse first depends on how much they read.
+            np.testing.assert_equal(again, found)
         np.testing.assert_equal(packed, found)
     except AssertionError:
         report.fail(f"{name}: another outcome", repr(content), found, again, packed)
-    if kind == "refused" and not name.endswith(("npy", "npz")) and None in found:
+    if kind == "refused" and not name.endswith(NOT_OF_LINES) and None in found:
         report.fail(f"{name}: no place", repr(content), found)

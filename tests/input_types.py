@@ -15,6 +15,7 @@ import numpy as np
 
 AS_IT_IS = "as it is"  # worked on where it is, and what transform returns is of its type
 IN_BLOCKS = "in blocks"  # the same, and it is never read as a whole
+IN_PARTS = "in parts"  # never read as a whole; what transform returns is in memory
 IN_MEMORY = "in memory"  # the same, and it is read as a whole
 AS_ARRAY = "as an array"
 AS_CSR = "as CSR"
@@ -72,6 +73,25 @@ def _memory_map(a: np.ndarray) -> np.ndarray:
         return np.load(file.name, mmap_mode="r")
 
 
+def _h5py(a: np.ndarray) -> Any:
+    h5py = _module("h5py")
+    return h5py.File(f"{id(a)}", "w", driver="core", backing_store=False).create_dataset(
+        "X", data=a
+    )
+
+
+def _zarr(a: np.ndarray) -> Any:
+    return _module("zarr").array(a)
+
+
+def _backed(a: np.ndarray) -> Any:
+    anndata, tempfile = _module("anndata"), _module("tempfile")
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/X.h5ad"
+        anndata.AnnData(_module("scipy.sparse").csr_matrix(a)).write_h5ad(path)
+        return anndata.read_h5ad(path, backed="r").X  # open, and read later
+
+
 def _frame_of_sparse_columns(a: np.ndarray) -> Any:
     return _module("pandas").DataFrame.sparse.from_spmatrix(_module("scipy.sparse").csr_matrix(a))
 
@@ -88,6 +108,12 @@ TYPES = (
         "memory map",
         (_memory_map,),
         (IN_BLOCKS, IN_BLOCKS, IN_MEMORY, MOVED),
+    ),
+    InputType(
+        "HDF5 or Zarr array; X of a backed AnnData",
+        (_h5py, _zarr, _backed),
+        (IN_PARTS, REFUSED, REFUSED, MOVED),
+        "adata.to_memory()",
     ),
     InputType(
         "list, pandas or polars DataFrame",

@@ -88,7 +88,7 @@ def test_the_commands_of_the_page_run(
 
 
 @pytest.mark.parametrize(
-    "package", ["", ".dask", ".multiclass", ".readers", ".solvers", ".statistics"]
+    "package", ["", ".anndata", ".dask", ".multiclass", ".readers", ".solvers", ".statistics"]
 )
 def test_the_reference_has_each_public_name(package: str) -> None:
     pages = "".join(page.read_text(encoding="utf-8") for page in DOCS.glob("reference/*.md"))

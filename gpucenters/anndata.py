@@ -52,8 +52,8 @@ def rank_features(
     estimator : classifier, default=None
         A model that class statistics determine and that selects features; its k does not matter.
         None is ``SparseGaussianNB(pooling=1)``, one variance for all groups, for logarithms of
-        normalised counts. `SparsePoissonNB`, `SparseMultinomialNB` and `SparseBernoulliNB` take
-        counts.
+        normalised counts. Models of counts, as
+        ``SparsePoissonNB``, take counts.
     groups : "all" or sequence, default="all"
         The groups to rank features for.
     reference : "rest" or a group, default="rest"

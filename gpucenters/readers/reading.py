@@ -67,15 +67,14 @@ def read(
     zero_based: bool = False,
     max_bytes: int | None = None,
 ) -> Data:
-    r"""The samples of a file.
+    """The samples of a file.
 
     Parameters
     ----------
     path : str or path-like
         "-" is standard input, for formats of lines. Lines may be plain or gzip, whatever the name.
-    format : {None, "tsv", "csv", "lines", "svmlight", "npz", "npy", "parquet", "feather", \
-            "h5ad", "sentiment140", "all", "folder", "newsgroups"}, default=None
-        None reads it off the name.
+    format : str, default=None
+        One of `FORMATS`; None reads it off the name.
 
         - "tsv" (.tsv): fields between tabs, without quoting. ``label<TAB>text``, or named columns
           where the first line holds one of the names.

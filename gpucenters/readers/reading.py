@@ -67,7 +67,7 @@ def read(
     zero_based: bool = False,
     max_bytes: int | None = None,
 ) -> Data:
-    """The samples of a file.
+    r"""The samples of a file.
 
     Parameters
     ----------
@@ -89,11 +89,11 @@ def read(
         - "h5ad" (.h5ad): the ``X`` of an AnnData, CSR or dense, its ``var_names``, and a column of
           ``obs`` as labels; needs anndata. An X of more than ``max_bytes`` stays on disk, from
           where models that class statistics determine read it in parts.
-        - "sentiment140" (training.1600000.processed...): polarity first, text last, no header.
-        - "all" (.all; stsa...): a number, a space and a text, as MPQA, SST-2 and TREC have them.
+        - "sentiment140" (training.1600000.processed*): polarity first, text last, no header.
+        - "all" (.all; stsa*): a number, a space and a text, as MPQA, SST-2 and TREC have them.
         - "folder" (a folder): one folder for each class, with a file for each text, as IMDB's
           aclImdb/train; ``unsup`` is left out.
-        - "newsgroups" (a folder named 20news... or 20_news...): the same, of articles whose header
+        - "newsgroups" (a folder named 20news* or 20_news*): the same, of articles whose header
           is left out, since it names the class.
     labels : str or path-like, optional
         A file with the labels: .npy, or one label a line. In place of those in the file.

@@ -112,8 +112,9 @@ def solve(
                 # Once more, so that zeros are told from small weights, and Omega is the least one.
                 clean = _CLEAN if e > floor else max(_LEAST_TAU, min(_CLEAN, e / scale / 1000))
                 if tau > clean:
-                    tau = clean
-                    working, features = working[inner.active | (inside > _BINDING)], None
+                    tau, features = clean, None
+                    if e > floor:
+                        working = working[inner.active | (inside > _BINDING)]
                     continue
                 if weights.loss - best_dual.bound <= tol * scale:
                     best = weights

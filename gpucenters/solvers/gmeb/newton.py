@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from ...arrays.functions import array_namespace, to_float, to_floats
-from ...arrays.typing import Array
 from .point import Phi, Point, Restricted
 from .weighted_least_squares import weighted_least_squares
 

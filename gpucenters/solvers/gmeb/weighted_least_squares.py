@@ -35,33 +35,32 @@ def weighted_least_squares(
     backend : Backend
     """
     xp, d = backend.xp, ridge.shape[0]
-    cross, total = columns.transposed_product(weight), xp.sum(weight)
-    if d <= _FEW:
-        squares, matters = None, xp.ones_like(ridge, dtype=xp.bool)
-        chosen, part = xp.arange(d, device=backend.device), columns
+    cross, last = columns.transposed_product(weight), backend.zeros(1)
+    all_matter = d <= _FEW
+    if all_matter:
+        squares, matters = ridge, xp.ones_like(ridge, dtype=xp.bool)
     else:
         squares = columns.squares(weight)
         matters = squares > _MATTERS * ridge
-        chosen = xp.nonzero(matters)[0]
-        part = columns.take(chosen)
-    few, last = chosen.shape[0], backend.zeros(1)
-    own_cross, added = xp.take(cross, chosen), xp.concat([xp.take(ridge, chosen), last])
+    chosen = xp.nonzero(matters)[0]
+    few, added = chosen.shape[0], xp.concat([xp.take(ridge, chosen), last])
     matrix = backend.zeros((few + 1, few + 1))
-    matrix[:few, :few] = part.gram(weight)
-    matrix[:few, few] = matrix[few, :few] = own_cross
-    matrix[few, few] = total
+    if few:
+        part = columns if all_matter else columns.take(chosen)
+        matrix[:few, :few] = part.gram(weight)
+        matrix[:few, few] = matrix[few, :few] = xp.take(cross, chosen)
+    matrix[few, few] = xp.sum(weight)
     unit = 1 / xp.sqrt(xp.linalg.diagonal(matrix) + added)
     matrix *= unit[:, None]
     matrix *= unit
     eye = xp.eye(few + 1, dtype=xp.float64, device=backend.device)
     matrix += eye * (added * unit * unit + _RIDGE)
     factor = factorised(matrix, backend)
-    inverse = 1 / (ridge if squares is None else ridge + squares)
-    inverse = xp.concat([inverse, last])
-    in_factor = xp.concat([matters, xp.ones_like(last, dtype=xp.bool)])
-    at = xp.cumulative_sum(xp.astype(in_factor, xp.int64)) - 1
-    at = xp.where(in_factor, at, xp.zeros_like(at))
-    chosen = xp.nonzero(in_factor)[0]
+    # Where a feature, or the intercept, is in the factorised part; the others have the diagonal.
+    inside = xp.concat([matters, xp.ones_like(last, dtype=xp.bool)])
+    at, chosen = xp.cumulative_sum(xp.astype(inside, xp.int64)) - 1, xp.nonzero(inside)[0]
+    at = xp.where(inside, at, xp.zeros_like(at))
+    inverse = xp.concat([1 / (ridge + squares), last])
 
     def product(z: Array) -> Array:
         w, offset = z[:-1], z[-1]
@@ -69,8 +68,10 @@ def weighted_least_squares(
         return xp.concat([columns.transposed_product(v) + ridge * w, xp.reshape(xp.sum(v), (1,))])
 
     def preconditioned(b: Array) -> Array:
-        inside = unit * factor(unit * xp.take(b, chosen))
-        return xp.where(in_factor, xp.take(inside, at), inverse * b)
+        if all_matter:
+            return unit * factor(unit * b)
+        solved = unit * factor(unit * xp.take(b, chosen))
+        return xp.where(inside, xp.take(solved, at), inverse * b)
 
     def solve(b: Array) -> Array:
         x = preconditioned(b)

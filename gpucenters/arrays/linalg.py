@@ -150,8 +150,9 @@ def quadratic_forms(matrix: Array, vectors: Array, backend: Backend) -> Array:
 def factorised(matrix: Array, backend: Backend) -> Callable[[Array], Array]:
     """``solve(b)`` for systems with one symmetric positive definite matrix: (k,) or (k, q).
 
-    On the host one factorisation serves all of them, by Gauss where rounding has left the matrix
-    indefinite. The array API standard has none to keep, so elsewhere each call factorises anew.
+    One factorisation serves all of them. Where rounding has left the matrix indefinite that is
+    Gauss's on the host, and elsewhere, where the array API standard has none to keep, each call
+    factorises anew. It has no triangular solve either: the inverse of the Cholesky factor is kept.
     """
     if is_numpy(backend.xp):
         factor, failed = lapack.dpotrf(matrix, lower=True)
@@ -159,5 +160,14 @@ def factorised(matrix: Array, backend: Backend) -> Callable[[Array], Array]:
             return lambda b: lapack.dpotrs(factor, b, lower=True)[0]
         factors, pivots, _ = lapack.dgetrf(matrix)
         return lambda b: lapack.dgetrs(factors, pivots, b)[0]
-    solve = backend.xp.linalg.solve
-    return lambda b: solve(matrix, b)
+    linalg, transpose = backend.xp.linalg, backend.xp.matrix_transpose
+    try:
+        root = linalg.cholesky(matrix)
+        failed = not bool(backend.xp.all(linalg.diagonal(root) > 0))  # CuPy does not raise
+    except (ArithmeticError, ValueError):
+        failed = True
+    if failed:
+        return lambda b: linalg.solve(matrix, b)
+    eye = backend.xp.eye(matrix.shape[0], dtype=backend.xp.float64, device=backend.device)
+    inverse = linalg.solve(root, eye)
+    return lambda b: transpose(inverse) @ (inverse @ b)

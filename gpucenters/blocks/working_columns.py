@@ -27,6 +27,16 @@ class WorkingColumns(Protocol):
     def gram(self, h: Array) -> Array:
         """``Z.T @ diag(h) @ Z``: (d, d), for h >= 0 of shape (n,)."""
 
+    def squares(self, h: Array) -> Array:
+        """The diagonal of the same matrix: (d,)."""
+
+    def take(self, chosen: Array) -> WorkingColumns:
+        """Some of these columns."""
+
+    @property
+    def size(self) -> int:
+        """How many values are stored."""
+
 
 @dataclass(frozen=True)
 class DenseColumns:
@@ -53,6 +63,19 @@ class DenseColumns:
     def gram(self, h: Array) -> Array:
         """``Z.T @ diag(h) @ Z``."""
         return gram(self.array * self.backend.xp.sqrt(h)[:, None], self.backend)
+
+    def squares(self, h: Array) -> Array:
+        """The diagonal of ``Z.T @ diag(h) @ Z``."""
+        return h @ (self.array * self.array)
+
+    def take(self, chosen: Array) -> DenseColumns:
+        """Some of these columns."""
+        return DenseColumns(self.backend, self.backend.xp.take(self.array, chosen, axis=1))
+
+    @property
+    def size(self) -> int:
+        """How many values are stored."""
+        return self.array.shape[0] * self.array.shape[1]
 
 
 @dataclass(frozen=True)
@@ -89,6 +112,24 @@ class SparseColumns:
         found -= cross
         found -= cross.T
         return found
+
+    def squares(self, h: SparseArray) -> SparseArray:
+        """The diagonal of ``Z.T @ diag(h) @ Z``."""
+        t = self.transposed
+        squared = sparse_module(self.backend.xp).csr_matrix(
+            (t.data * t.data, t.indices, t.indptr), shape=t.shape
+        )
+        return squared @ h - self.shift * (2 * (t @ h) - self.shift * h.sum())
+
+    def take(self, chosen: SparseArray) -> SparseColumns:
+        """Some of these columns."""
+        transposed = self.transposed[chosen]
+        return SparseColumns(self.backend, transposed.T.tocsr(), transposed, self.shift[chosen])
+
+    @property
+    def size(self) -> int:
+        """How many values are stored."""
+        return self.matrix.nnz
 
     def _raw_gram(self, h: SparseArray) -> SparseArray:
         xp, (n, d) = self.backend.xp, self.matrix.shape

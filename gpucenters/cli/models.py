@@ -112,10 +112,14 @@ class ModelOptions:
         str | None, _option("Added to deviations of shrunken centroids.", metavar="median|NUMBER")
     ] = None
     r_plus: Annotated[
-        str | None, _option("GMEB: radius of the second class.", metavar="NUMBER")
+        str | None,
+        _option(
+            "GMEB: most second moment of the decision in the second class (for text 100 or more).",
+            metavar="NUMBER",
+        ),
     ] = None
     r_minus: Annotated[
-        str | None, _option("GMEB: radius of the first class.", metavar="NUMBER")
+        str | None, _option("GMEB: the same in the first class; as --r-plus.", metavar="NUMBER")
     ] = None
     max_iter: Annotated[str | None, _option("GMEB: most rounds.", metavar="N")] = None
     device: Annotated[

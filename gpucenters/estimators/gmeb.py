@@ -37,8 +37,8 @@ class GMEBClassifier(FeatureSelector, LinearClassifier):
     ----------
     r_plus : float, default=4.0
         The largest second moment of the decision in class ``classes_[1]``, relative to a margin of
-        1. Larger values give more features and a smaller loss; zero loss needs about 1. With more
-        than two classes each one against the rest in turn.
+        1. Larger values give more features and a smaller loss; zero loss needs 1 or more, and of
+        text 100 or more: see Notes. With more than two classes each one against the rest in turn.
     r_minus : float, default=None
         The same in the other class, or in the rest. None is ``r_plus``.
     threshold : float, default=0.01
@@ -47,7 +47,7 @@ class GMEBClassifier(FeatureSelector, LinearClassifier):
     tol : float, default=1e-6
         The gap to reach, relative to the loss of zero coefficients.
     max_iter : int, default=50
-        Rounds, each of which reads X once. Most problems need three to nine.
+        Rounds, each of which reads X once. Most problems need three to eleven.
     device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
         Where the work is done and the model lives. None follows X.
     memory_budget : int or str, default=None
@@ -86,6 +86,13 @@ class GMEBClassifier(FeatureSelector, LinearClassifier):
 
     Notes
     -----
+    The norm is the sum of all weights in units of their features' deviations. The decision has the
+    second moments that it bounds only where its features vary together. Where a sample has few of
+    them, as short texts have few words, the moments stay far below: d features of which each sample
+    has one need bounds of about d to decide for all samples. So values of 1 to 10 suit dense data
+    with features that go together, and sparse data need some tens to thousands, or are underfitted:
+    ``GMEBClassifierCV(r_plus=[10, 100, 1000])`` tells.
+
     Where several solutions are optimal, one of least norm is returned: exactly where the norm or
     the separation of the classes determines it, else within ``tol``. Equal columns share their
     weight equally. A `sklearn.exceptions.ConvergenceWarning` says the gap where it is larger than

@@ -121,7 +121,7 @@ class GMEBClassifierCV(GMEBClassifier):
     Parameters
     ----------
     r_plus : array of floats, default=(1.0, 2.5, 4.0, 5.5, 7.0, 8.5, 10.0)
-        Bounds to try: see `GMEBClassifier`.
+        Bounds to try: see `GMEBClassifier`. Sparse data need larger ones.
     r_minus : array of floats, default=None
         With it, each pair of the two; without, ``r_minus`` is ``r_plus``.
     cv : int, splitter or iterable, default=5
@@ -214,7 +214,7 @@ class GMEBClassifierCV(GMEBClassifier):
         models = [GMEBClassifier(**shared | {"r_plus": a, "r_minus": b}) for a, b in pairs]
         models[0]._check_parameters()
         scores = self._fold_scores(models, X, y, sample_weight)
-        chosen = _choose(scores, np.asarray(pairs).sum(axis=1), self.rule)
+        chosen = choose(scores, np.asarray(pairs).sum(axis=1), self.rule)
         model = models[chosen].fit(X, y, sample_weight)
         names = ("n_features_in_", "feature_names_in_")
         attributes = {name: vars(model)[name] for name in names if name in vars(model)}
@@ -268,7 +268,7 @@ def _predicted(found: Hyperplanes, block: Block, ctx: Context) -> np.ndarray:
     return host[:, 0] > 0 if host.shape[1] == 1 else host.argmax(axis=1)
 
 
-def _choose(scores: np.ndarray, size: np.ndarray, rule: str) -> int:
+def choose(scores: np.ndarray, size: np.ndarray, rule: str) -> int:
     """The smallest pair, in the sum of its bounds, that a rule lets pass."""
     mean = scores.mean(axis=1)
     best = int(mean.argmax())

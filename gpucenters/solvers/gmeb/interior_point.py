@@ -12,6 +12,7 @@ from .point import Phi, Point, Restricted
 
 _MOST_STEPS = 80
 _MOST_STEPS_IN_VAIN = 15
+_ROUNDING = 3e-8  # residuals can stay at this: the certificate does not rest on them
 
 
 class InnerSolution(NamedTuple):
@@ -27,6 +28,8 @@ class InnerSolution(NamedTuple):
         lambda.
     t : float
     steps : int
+    point : Point
+        Where it stopped: a start for a smaller tolerance.
     """
 
     w: Array
@@ -35,19 +38,29 @@ class InnerSolution(NamedTuple):
     multiplier: float
     t: float
     steps: int
+    point: Point
 
 
-def solve_restricted(problem: Restricted, tol: float) -> InnerSolution:
-    """Solve to a relative gap of ``tol``, or as far as rounding allows."""
+def solve_restricted(problem: Restricted, tol: float, start: Point | None = None) -> InnerSolution:
+    """Solve to a relative gap of ``tol``, or as far as rounding allows.
+
+    Parameters
+    ----------
+    problem : Restricted
+    tol : float
+    start : Point, optional
+        Where the method stopped for the same problem and a larger tolerance.
+    """
     scale, count = problem.scale, 2 * (problem.weight.shape[0] + problem.p.shape[0]) + 3
-    point = best = _first_point(problem)
+    point = best = _first_point(problem) if start is None else start
     least, at, step = math.inf, 0, 0
     for step in range(_MOST_STEPS):
         system = Newton(problem, point)
         gap = system.gap
         # Relative to the objective where that is below the loss of w = 0, as for separable data.
         reference = min(scale, max(system.objective, 1e-6 * scale))
-        error = max(gap / reference, system.error)
+        residual = system.error if system.error > _ROUNDING else 0.0
+        error = max(gap / reference, residual)
         if error < least:
             best, least, at = point, error, step
         if error <= tol or step - at > _MOST_STEPS_IN_VAIN or not math.isfinite(error):
@@ -100,4 +113,4 @@ def _solution(problem: Restricted, x: Point, steps: int) -> InnerSolution:
     size = xp.abs(w) * root
     # Of a weight and its slack one is zero at the solution: the smaller one.
     active = size > xp.minimum(x.rise, x.fall) / (multiplier * root) * xp.sum(size)
-    return InnerSolution(w, active, x.mu, multiplier, t, steps)
+    return InnerSolution(w, active, x.mu, multiplier, t, steps, x)

@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 
 from ...arrays.functions import array_namespace, to_float, to_floats
-from ...arrays.linalg import factorised
-from ...arrays.typing import Array
 from .point import Phi, Point, Restricted
+from .weighted_least_squares import weighted_least_squares
 
-_RIDGE = 1e-13  # equal columns leave directions without curvature
 _KEPT_OF_TANGENT = 0.5
 
 
 class Newton:
-    """The Newton equations at a point: one Gram matrix and one factorisation for all right sides.
+    """The Newton equations at a point: one factorisation for all right sides.
 
     Everything is eliminated but the change of the d weights and the offset, by the matrix
     [Z y]' E [Z y] + diag(1 / (plus / rise + minus / fall), 0), E = 1 / (u / mu + xi / (c - mu)),
@@ -49,31 +47,14 @@ class Newton:
         self._flex = flex = 1 / (x.u / x.mu + x.xi / self._room)
         self._up, self._down = x.plus / x.rise, x.minus / x.fall
         self._stiff, self._skew = self._up + self._down, self._up - self._down
-        d = total.shape[0]
-        matrix = problem.backend.zeros((d + 1, d + 1))
-        matrix[:d, :d] = problem.columns.gram(flex)
-        matrix[:d, d] = matrix[d, :d] = problem.columns.transposed_product(flex)
-        matrix[d, d] = xp.sum(flex)
-        added = xp.concat([1 / self._stiff, problem.backend.zeros(1)])
-        unit = 1 / xp.sqrt(xp.linalg.diagonal(matrix) + added)
-        matrix *= unit[:, None]
-        matrix *= unit
-        eye = xp.eye(d + 1, dtype=xp.float64, device=problem.backend.device)
-        matrix += eye * (added * unit * unit + _RIDGE)
-        solve = factorised(matrix, problem.backend)
-
-        def refined(b: Array) -> Array:
-            by = unit if b.ndim == 1 else unit[:, None]
-            b = b * by
-            z = solve(b)
-            return (z + solve(b - matrix @ z + _RIDGE * z)) * by
-
-        self._solve = refined
+        solve = weighted_least_squares(problem.columns, flex, 1 / self._stiff, problem.backend)
+        self._solve = solve
         slopes = xp.stack([self._phi.by_a, self._phi.by_b], axis=1)
         self._coupling = xp.concat(
             [(self._skew / self._stiff)[:, None] * slopes, xp.zeros_like(slopes[:1, :])]
         )
-        self._response = refined(self._coupling)
+        responses = [solve(self._coupling[:, i]) for i in (0, 1)]
+        self._response = xp.stack(responses, axis=1)
         rest = (self._stiff - self._skew * self._skew / self._stiff)[:, None]
         both = xp.matrix_transpose(slopes) @ (rest * slopes)
         both = both + xp.matrix_transpose(self._coupling) @ self._response

@@ -80,6 +80,12 @@ class WorkingSet:
             scale=problem.scale,
         )
 
+    @property
+    def cheap(self) -> bool:
+        """Whether its columns are sparse: more of them cost little."""
+        columns = self.restricted.columns
+        return 4 * columns.size <= self.restricted.sign.shape[0] * self._working.shape[0]
+
     def weights(self, z: Array) -> Weights:
         """The weights of the inner problem in the units of X, made feasible."""
         problem, xp, sign = self._problem, self._problem.backend.xp, self._problem.data.sign

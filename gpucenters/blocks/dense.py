@@ -32,6 +32,7 @@ from .sorted_columns import SortedColumns, SortingPlan, column_too_large, sort_c
 from .strips import DenseStrip
 from .working_columns import DenseColumns
 
+_DISTANCE_PARTS = 2  # of a chunk: of it and of its distances more would not fit into a cache
 _LEAST_SORT_COLUMNS = 64  # with fewer columns in a range the steps of the search are too small
 
 Result = TypeVar("Result")
@@ -297,14 +298,24 @@ class DenseBlock:
         ctx: Context,
     ) -> Array:
         """Minus the sums of distances over the columns: see `Block`."""
-        xp, k = self.backend.xp, params[0].shape[0]
+        xp, (k, d) = self.backend.xp, params[0].shape
+        # Some rows and classes at a time, so that what is between the steps stays in the cache.
+        size = max(1, self._chunk_size(ctx) // _DISTANCE_PARTS)
+        step = k if k == 2 else min(k, max(1, size // max(1, d)))
+        own = [tuple(p[a:b, :] for p in params) for a, b in ranges(k, step)]
+        rows = max(1, size // max(1, d * step))
+
+        def sums(x: Array, of_classes: tuple[Array, ...]) -> Array:
+            terms = distance(x, *of_classes)
+            terms = terms[:, 1:, :] - terms[:, :1, :] if k == 2 else terms
+            return xp.sum(terms if scale is None else terms / scale, axis=2)
 
         def scores(x: Array) -> Array:
-            found = [distance(x, *(p[c, :] for p in params)) for c in range(k)]
-            terms = [found[0] - found[1]] if k == 2 else [-d for d in found]
-            if scale is not None:
-                terms = [t / scale for t in terms]
-            return xp.stack([xp.sum(t, axis=1) for t in terms], axis=1)
+            parts = []
+            for a, b in ranges(int(x.shape[0]), rows):
+                found = [sums(x[a:b, None, :], of_classes) for of_classes in own]
+                parts.append(found[0] if len(found) == 1 else xp.concat(found, axis=1))
+            return -xp.concat(parts)
 
         return self._map_rows(columns, 1 if k == 2 else k, scores, ctx)
 

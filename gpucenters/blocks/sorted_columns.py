@@ -18,6 +18,7 @@ from ..arrays.class_lists import ClassLists
 from ..arrays.context import Context
 from ..arrays.functions import to_floats
 from ..arrays.grid import ranges
+from ..arrays.row_labels import RowLabels
 from ..arrays.threads import Scratch
 from ..arrays.typing import Array
 from .half_weight import JointHalf
@@ -189,10 +190,13 @@ class DenseSortedColumns(SortedColumns):
         How they lie in a column.
     chunk : int
         Elements that are summed in one go.
+    labels : RowLabels or None
+        The classes of the rows as they lie, where these are to be summed by class all at once.
     """
 
     lists: ClassLists | None = None
     chunk: int = 0
+    labels: RowLabels | None = None
 
     @property
     def table(self) -> Array:
@@ -219,6 +223,8 @@ class DenseSortedColumns(SortedColumns):
     ) -> tuple[Array, ...]:
         xp, lists = self.backend.xp, self.lists
         assert lists is not None
+        if self.labels is not None:
+            return self._sums_by_label(f, *parameters)
         b, table = self.shape[1], self.table
         weights = None if self.weights is None else xp.reshape(self.weights, table.shape)
         groups: list[list[tuple[Array, ...]]] = []
@@ -239,6 +245,24 @@ class DenseSortedColumns(SortedColumns):
             groups.append([xp.concat(list(s)) for s in zip(*sums, strict=True)])
         found = (xp.concat(list(s), axis=1) for s in zip(*groups, strict=True))
         return tuple(lists.by_class(xp.permute_dims(s, (1, 0))) for s in found)
+
+    def _sums_by_label(
+        self, f: Callable[..., tuple[Array, ...]], *parameters: Array
+    ) -> tuple[Array, ...]:
+        """`weighted_sums` by products with an indicator: no step takes a call for some classes."""
+        xp, lists, labels, table = self.backend.xp, self.lists, self.labels, self.table
+        assert lists is not None
+        assert labels is not None
+        weights = None if self.weights is None else xp.reshape(self.weights, table.shape)
+        parts = []
+        for left, right in ranges(self.shape[1], max(1, self.chunk // (4 * table.shape[1]))):
+            x = xp.astype(xp.permute_dims(table[left:right, :], (1, 0)), xp.float64)
+            terms = f(x, *(xp.take(p[:, left:right], lists.codes, axis=0) for p in parameters))
+            if weights is not None:
+                s = xp.permute_dims(weights[left:right, :], (1, 0))
+                terms = tuple(t * s for t in terms)
+            parts.append([labels.sums(t) for t in terms])
+        return tuple(xp.concat(list(p), axis=1) for p in zip(*parts, strict=True))
 
     def loss_difference(self, center: Array, other: Array) -> Array:
         xp = self.backend.xp
@@ -302,6 +326,7 @@ def sort_columns(
     samples: Samples,
     ctx: Context,
     scratch: Scratch,
+    labels: RowLabels | None = None,
 ) -> DenseSortedColumns:
     """The columns of a dense chunk, sorted within each class.
 
@@ -318,6 +343,8 @@ def sort_columns(
     ctx : Context
     scratch : Scratch
         Holds the values: they are valid until the thread sorts the next columns.
+    labels : RowLabels, optional
+        See `DenseSortedColumns`.
     """
     backend, b = ctx.backend, chunk.shape[1]
     xp = backend.xp
@@ -348,6 +375,7 @@ def sort_columns(
         cumulative=cumulative,
         lists=lists,
         chunk=ctx.chunk,
+        labels=labels,
     )
 
 

@@ -76,8 +76,7 @@ class SparseBlock(Compressed):
         total, centred = self.centred_moments(samples, every, ctx)
         if into.centred.ndim == 1:
             centred = self.backend.xp.sum(centred, axis=1)
-        for c, weight in enumerate(samples.class_weight):
-            into.add(c, weight, total[c, :], centred[c, ...])
+        into.add_classes(samples.class_weight, total, centred)
 
     def centred_moments(
         self, samples: Samples, columns: Array, ctx: Context

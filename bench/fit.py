@@ -74,6 +74,9 @@ def _bench(name: str, options: argparse.Namespace) -> dict[str, Any]:
                 scale="dispersion", **device
             ).fit(X, y),
         }
+    else:
+        every = L1CenterClassifier(**device).fit(X, y)
+        ours["l1 predict"] = lambda: every.predict(X)
     rival: list[Any] = []
     rows = ours | peers.bare_calls(X, y) | peers.peers(X, y, k) | peers.authors(X, y, k, rival)
     rows = {r: w for r, w in rows.items() if not any(part in r for part in options.skip)}

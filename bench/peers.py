@@ -33,7 +33,7 @@ def naive_feature_selection() -> Any:
 
 
 def peers(X: Any, y: np.ndarray, k: int) -> Rows:
-    """Fits of other libraries on the same data."""
+    """Fits of other libraries on the same data, and what predicts as the l1 model does."""
     sparse = scipy.sparse.issparse(X)
     small = X.shape[0] * X.shape[1] <= 5e8  # NearestCentroid makes several arrays of that size
     rows: Rows = {}
@@ -45,6 +45,8 @@ def peers(X: Any, y: np.ndarray, k: int) -> Rows:
         rows["SelectKBest(f_classif).fit"] = lambda: SelectKBest(f_classif, k=k).fit(X, y)
     if small and not sparse:
         rows["GaussianNB.fit"] = lambda: GaussianNB().fit(X, y)
+        nearest = NearestCentroid(metric="manhattan").fit(X, y)
+        rows["NearestCentroid(manhattan).predict"] = lambda: nearest.predict(X)
     if small:
         for metric in ("euclidean", "manhattan"):
             rows[f"NearestCentroid({metric}).fit"] = lambda metric=metric: NearestCentroid(

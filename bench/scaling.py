@@ -1,4 +1,4 @@
-"""How time grows with rows at a fixed width, and with width at fixed stored values."""
+"""How time grows with rows, with width at fixed stored values, and with the number of classes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,18 @@ from pathlib import Path
 
 import numpy as np
 
-from gpucenters import L1CenterClassifier, L2CenterClassifier
+from gpucenters import (
+    L1CenterClassifier,
+    L2CenterClassifier,
+    SparseBernoulliNB,
+    SparseMultinomialNB,
+)
 
 from .arguments import device_and_rounds
-from .shapes import labels, zipf_text
+from .shapes import labels, normal, sparse_counts, zipf_text
 from .timing import alternate, machine
+
+CLASSES = (2, 10, 100, 1000)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,5 +53,35 @@ def run(options: argparse.Namespace) -> None:
         slopes = np.polyfit(np.log2(steps), np.log2(seconds), 1)[0]
         print(f"slope: l2 {slopes[0]:.2f}, l1 {slopes[1]:.2f} (1 is linear)")
         results[axis] = {"sizes": sizes, "seconds": seconds, "slopes": slopes.tolist()}
+    results["classes"] = _classes(options)
     if options.json:
         Path(options.json).write_text(json.dumps(results, indent=1) + "\n")
+
+
+def _classes(options: argparse.Namespace) -> dict:
+    """Print seconds for each number of classes, at fixed data, and the slope of the last step."""
+    n, device = 20_000, {"device": options.device}
+    dense, counts = normal(n, 1000), sparse_counts(n, 2000, 40)
+    models = {
+        "l2": (L2CenterClassifier(**device), dense),
+        "l1": (L1CenterClassifier(**device), dense),
+        "l2 CSR": (L2CenterClassifier(**device), counts),
+        "bernoulli": (SparseBernoulliNB(k=50, **device), counts),
+        "multinomial": (SparseMultinomialNB(k=50, **device), counts),
+    }
+    print(f"\nclasses, {n:,} x 1,000 dense and x 2,000 CSR\n{'':>10}", end="")
+    print("".join(f"{f'{name} s':>15}" for name in models))
+    seconds = []
+    for k in CLASSES:
+        y = labels(n, "int", k)
+        rows = {name: lambda m=m, X=X, y=y: m.fit(X, y) for name, (m, X) in models.items()}
+        seconds.append([t.median for t in alternate(rows, options.repeat).values()])
+        print(f"{k:>10,}" + "".join(f"{s:15.4f}" for s in seconds[-1]))
+    slopes = np.log10(np.divide(seconds[-1], seconds[-2]))
+    print(f"{'slope':>10}" + "".join(f"{s:15.2f}" for s in slopes), "(100 to 1,000; 1 is linear)")
+    return {
+        "classes": CLASSES,
+        "models": list(models),
+        "seconds": seconds,
+        "slopes": slopes.tolist(),
+    }

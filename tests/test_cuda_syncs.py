@@ -105,3 +105,32 @@ def test_predictions_on_the_device_wait_a_fixed_number_of_times() -> None:
                     model.predict(some)
                 waits.append(seen.syncs)
             assert waits[0] == waits[1] <= 12, (kind, model, waits)
+
+
+@on_stand_in
+@pytest.mark.parametrize(
+    "model",
+    [
+        *(L1CenterClassifier(k=3), L2CenterClassifier(k=3, scale="std")),
+        *(ShrunkenCentroidClassifier(k=3), SparseGaussianNB(k=3)),
+        *(SparseBernoulliNB(k=3), SparsePoissonNB(k=3)),
+    ],
+    ids=str,
+)
+def test_no_step_on_the_device_takes_a_call_for_each_class(model: Any) -> None:
+    for kind in ("array", "csr"):
+        seen = []
+        for classes in (70, 280):
+            rng = np.random.default_rng(0)
+            # Of many sizes, and a column whose sums cancel.
+            y = np.concatenate([np.arange(classes), rng.integers(0, classes, 600 - classes)])
+            X = rng.standard_normal((600, 5))
+            X[:, 0] += 1e6
+            data = getattr(BACKENDS["cupy"], kind)(abs(X))
+            with cupy._fake.count_syncs() as fit:
+                fitted = quietly(model.fit, data, y)
+            with cupy._fake.count_syncs() as predict:
+                if not isinstance(model, L2CenterClassifier):  # whose close scores are formed anew
+                    fitted.decision_function(data)
+            seen.append((fit.syncs, fit.launches, predict.syncs, predict.launches))
+        assert all(many <= few for few, many in zip(*seen, strict=True)), (kind, seen)

@@ -149,7 +149,8 @@ def sorted_lines(chunk: Array, lists: ClassLists, xp: Namespace, scratch: Scratc
     table = scratch.empty((chunk.shape[1], lists.size), chunk.dtype)
     for group in lists.groups:
         part = table[:, group.rows]
-        part[...] = xp.take(chunk, lists.order[group.rows], axis=0).T
+        # (`take` would copy the whole of a chunk that is not contiguous.)
+        part[...] = chunk[lists.order[group.rows], :].T
         part.reshape(part.shape[0], group.n_lists, -1).sort(axis=2)  # a view
     return table
 

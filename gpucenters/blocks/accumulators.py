@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..arrays.backend import backend_of
 from ..arrays.namespace import array_namespace
 from ..arrays.typing import Array
 
@@ -77,3 +78,19 @@ class CentredSums(NamedTuple):
         self.centred[c, ...] += centred
         self.total[c, :] += total
         self.class_weight[c] += weight
+
+    def add_classes(self, weight: list[float], total: Array, centred: Array) -> None:
+        """The same for all classes at once: K weights, (K, m) sums, (K, m) or (K,) squares."""
+        pairs = list(zip(self.class_weight, weight, strict=True))
+        backend = backend_of(total)
+        before, new = (
+            backend.asarray([w or 1.0 for w in of])[:, None] for of in (self.class_weight, weight)
+        )
+        harmonic = [a * b / (a + b) if a > 0 and b > 0 else 0.0 for a, b in pairs]
+        shift = total / new - self.total / before
+        between = shift * shift * backend.asarray(harmonic)[:, None]
+        xp = array_namespace(between)
+        self.centred[...] += between if self.centred.ndim == 2 else xp.sum(between, axis=1)
+        self.centred[...] += centred
+        self.total[...] += total
+        self.class_weight[:] = [a + b for a, b in pairs]

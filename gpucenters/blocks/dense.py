@@ -17,6 +17,7 @@ from ..arrays.context import Context
 from ..arrays.grid import dense_grid, full_width_ranges, ranges
 from ..arrays.namespace import array_namespace, is_cupy, is_numpy
 from ..arrays.on_disk import OnDisk
+from ..arrays.row_labels import RowLabels
 from ..arrays.threads import Scratch
 from ..arrays.typing import Array
 from ..arrays.uploads import Upload, sendable
@@ -33,6 +34,8 @@ from .sorted_columns import SortedColumns, SortingPlan, column_too_large, sort_c
 from .strips import DenseStrip
 from .working_columns import DenseColumns
 
+_DISTANCE_PARTS = 2  # of a chunk: of it and of its distances more would not fit into a cache
+_FEW_CLASSES = 8  # that a device sums one after the other
 _LEAST_SORT_COLUMNS = 64  # with fewer columns in a range the steps of the search are too small
 
 Result = TypeVar("Result")
@@ -203,7 +206,9 @@ class DenseBlock:
         weights, given = None, samples.sample_weight
         if given is not None and not all(bool((given[r] == 1).all()) for r in rows):
             weights = samples.backend_weights
-        class_lists, scratch = ClassLists(self.backend, rows), Scratch()
+        class_lists, scratch, labels = ClassLists(self.backend, rows), Scratch(), None
+        if self.backend.sync_is_expensive and len(rows) > _FEW_CLASSES:
+            labels = RowLabels(self.backend, class_lists.host_codes, None, len(rows))
         left_out = None
         if given is not None and not np.all(given > 0):
             left_out = self.backend.asarray(np.flatnonzero(given == 0))
@@ -214,7 +219,7 @@ class DenseBlock:
                 xp = self.backend.xp
                 if not bool(xp.all(xp.isfinite(xp.take(chunk, left_out, axis=0)))):
                     self.check_finite(False, ctx)
-            lists = sort_columns(chunk, class_lists, weights, samples, ctx, scratch)
+            lists = sort_columns(chunk, class_lists, weights, samples, ctx, scratch, labels)
             return slice(first + start, first + stop), lists
 
         # A sort, its input, and the temporaries of the search.
@@ -307,14 +312,24 @@ class DenseBlock:
         ctx: Context,
     ) -> Array:
         """Minus the sums of distances over the columns: see `Block`."""
-        xp, k = self.backend.xp, params[0].shape[0]
+        xp, (k, d) = self.backend.xp, params[0].shape
+        # Some rows and classes at a time, so that what is between the steps stays in the cache.
+        size = max(1, self._chunk_size(ctx) // _DISTANCE_PARTS)
+        step = k if k == 2 else min(k, max(1, size // max(1, d)))
+        own = [tuple(p[a:b, :] for p in params) for a, b in ranges(k, step)]
+        rows = max(1, size // max(1, d * step))
+
+        def sums(x: Array, of_classes: tuple[Array, ...]) -> Array:
+            terms = distance(x, *of_classes)
+            terms = terms[:, 1:, :] - terms[:, :1, :] if k == 2 else terms
+            return xp.sum(terms if scale is None else terms / scale, axis=2)
 
         def scores(x: Array) -> Array:
-            found = [distance(x, *(p[c, :] for p in params)) for c in range(k)]
-            terms = [found[0] - found[1]] if k == 2 else [-d for d in found]
-            if scale is not None:
-                terms = [t / scale for t in terms]
-            return xp.stack([xp.sum(t, axis=1) for t in terms], axis=1)
+            parts = []
+            for a, b in ranges(int(x.shape[0]), rows):
+                found = [sums(x[a:b, None, :], of_classes) for of_classes in own]
+                parts.append(found[0] if len(found) == 1 else xp.concat(found, axis=1))
+            return -xp.concat(parts)
 
         return self._map_rows(columns, 1 if k == 2 else k, scores, ctx)
 

@@ -16,11 +16,16 @@ from ..arrays import numpy_cupy, portable
 from ..arrays.backend import Backend
 from ..arrays.class_lists import ClassLists
 from ..arrays.context import Context
+from ..arrays.functions import to_floats
 from ..arrays.grid import ranges
+from ..arrays.row_labels import RowLabels
 from ..arrays.threads import Scratch
 from ..arrays.typing import Array
+from .half_weight import JointHalf
 from .samples import Samples
+from .weighted_interval import weighted_interval
 
+_CACHED = 2  # chunks that a cache holds while few values of each line are sorted
 _LONG_LIST = 256  # items from which on a search for the relevant ones saves time
 
 Result = TypeVar("Result")
@@ -126,16 +131,18 @@ class SortedColumns:
             low = xp.where(open_ & ~holds, middle + 1, low)
         return low
 
-    def joint_quantile(self, factor: Array, goal: float) -> Array | None:
-        """The smallest value of each column up to which the weights sum to ``goal``: (b,).
+    def joint_interval(
+        self, half: JointHalf, low: Array, high: Array
+    ) -> tuple[Array, Array] | None:
+        """Ends of the interval of joint medians, two of shape (b,), from all items of a column.
 
-        By one sort of all items of a column; None where they cannot be sorted together.
+        None where they do not lie side by side.
 
         Parameters
         ----------
-        factor : array of shape (K, 1)
-            What the weights of each class are multiplied by.
-        goal : int or float
+        half : JointHalf
+        low, high : arrays of shape (b,)
+            Items between which the interval lies.
         """
         return None
 
@@ -162,14 +169,15 @@ class SortedColumns:
         Beyond the two points it is plus or minus their distance, so x may be clipped to the
         interval between them, however far away it is.
         """
-        xp = self.backend.xp
+        xp, towards = self.backend.xp, other - center
+        nothing = xp.zeros_like(towards)
+        ends = xp.minimum(towards, nothing), xp.maximum(towards, nothing)
 
-        def terms(x: Array, center: Array, other: Array) -> tuple[Array]:
-            low, high = xp.minimum(center, other), xp.maximum(center, other)
-            x = xp.minimum(xp.maximum(x, low), high)
-            return (xp.abs(x - other) - xp.abs(x - center),)
+        def terms(x: Array, center: Array, low: Array, high: Array, half: Array) -> tuple[Array]:
+            return (half - xp.minimum(xp.maximum(x - center, low), high),)
 
-        return self.weighted_sums(terms, center, other)[0]
+        (halves,) = self.weighted_sums(terms, center, *ends, 0.5 * towards)
+        return 2 * xp.where(other < center, -halves, halves)
 
 
 @dataclass(frozen=True)
@@ -182,47 +190,49 @@ class DenseSortedColumns(SortedColumns):
         How they lie in a column.
     chunk : int
         Elements that are summed in one go.
+    labels : RowLabels or None
+        The classes of the rows as they lie, where these are to be summed by class all at once.
     """
 
     lists: ClassLists | None = None
     chunk: int = 0
+    labels: RowLabels | None = None
 
     @property
     def table(self) -> Array:
         """The values, a line for each column: (b, n)."""
         return self.backend.xp.reshape(self.values, (self.shape[1], -1))
 
-    def joint_quantile(self, factor: Array, goal: float) -> Array | None:
+    def joint_interval(
+        self, half: JointHalf, low: Array, high: Array
+    ) -> tuple[Array, Array] | None:
         xp, lists, table = self.backend.xp, self.lists, self.table
         assert lists is not None
-        if self.weights is None and bool(xp.all(factor == factor[:1, :])):
-            rank = min(max(math.ceil(goal / factor[0, 0]), 1), table.shape[1])
-            return xp.astype(xp.sort(table, axis=1, stable=False)[:, rank - 1], xp.float64)
-        order = xp.argsort(table, axis=1, stable=False)
-        weight = xp.take(factor[:, 0], lists.codes)
-        weight = xp.reshape(xp.take(weight, xp.reshape(order, (-1,))), order.shape)
+        weight = xp.take(half.factor[:, 0], lists.codes)[None, :]
+        one_of_each = math.hypot(*to_floats(half.factor[:, 0]))
         if self.weights is not None:
-            weights = xp.reshape(self.weights, order.shape)
-            weight = weight * xp.astype(xp.take_along_axis(weights, order, axis=1), weight.dtype)
-        below = xp.astype(xp.cumulative_sum(weight, axis=1) < goal, xp.int64)
-        at = xp.sum(below, axis=1)[:, None]
-        at = xp.minimum(at, xp.zeros_like(at) + (table.shape[1] - 1))
-        item = xp.take_along_axis(order, at, axis=1)
-        return xp.astype(xp.take_along_axis(table, item, axis=1)[:, 0], xp.float64)
+            own = xp.reshape(self.weights, table.shape)
+            weight, one_of_each = weight * xp.astype(own, weight.dtype), math.inf
+        ends = half.goal - half.tolerance, half.goal + half.tolerance
+        return weighted_interval(
+            table, weight, *ends, (low, high), _CACHED * self.chunk, one_of_each
+        )
 
     def weighted_sums(
         self, f: Callable[..., tuple[Array, ...]], *parameters: Array
     ) -> tuple[Array, ...]:
         xp, lists = self.backend.xp, self.lists
         assert lists is not None
+        if self.labels is not None:
+            return self._sums_by_label(f, *parameters)
         b, table = self.shape[1], self.table
         weights = None if self.weights is None else xp.reshape(self.weights, table.shape)
-        # As many columns at a time as a cache holds.
-        cuts = list(ranges(b, max(1, self.chunk // (4 * table.shape[1]))))
         groups: list[list[tuple[Array, ...]]] = []
         of_lists = [xp.permute_dims(lists.by_list(p), (1, 0)) for p in parameters]
         for group in lists.groups:
             sums, shape = [], (b, group.n_lists, -1)
+            # As many columns at a time as a cache holds.
+            cuts = ranges(b, max(1, self.chunk // (4 * (group.rows.stop - group.rows.start))))
             values = xp.reshape(table[:, group.rows], shape)
             own = [p[:, group.lists][:, :, None] for p in of_lists]
             s = None if weights is None else xp.reshape(weights[:, group.rows], shape)
@@ -235,6 +245,24 @@ class DenseSortedColumns(SortedColumns):
             groups.append([xp.concat(list(s)) for s in zip(*sums, strict=True)])
         found = (xp.concat(list(s), axis=1) for s in zip(*groups, strict=True))
         return tuple(lists.by_class(xp.permute_dims(s, (1, 0))) for s in found)
+
+    def _sums_by_label(
+        self, f: Callable[..., tuple[Array, ...]], *parameters: Array
+    ) -> tuple[Array, ...]:
+        """`weighted_sums` by products with an indicator: no step takes a call for some classes."""
+        xp, lists, labels, table = self.backend.xp, self.lists, self.labels, self.table
+        assert lists is not None
+        assert labels is not None
+        weights = None if self.weights is None else xp.reshape(self.weights, table.shape)
+        parts = []
+        for left, right in ranges(self.shape[1], max(1, self.chunk // (4 * table.shape[1]))):
+            x = xp.astype(xp.permute_dims(table[left:right, :], (1, 0)), xp.float64)
+            terms = f(x, *(xp.take(p[:, left:right], lists.codes, axis=0) for p in parameters))
+            if weights is not None:
+                s = xp.permute_dims(weights[left:right, :], (1, 0))
+                terms = tuple(t * s for t in terms)
+            parts.append([labels.sums(t) for t in terms])
+        return tuple(xp.concat(list(p), axis=1) for p in zip(*parts, strict=True))
 
     def loss_difference(self, center: Array, other: Array) -> Array:
         xp = self.backend.xp
@@ -298,6 +326,7 @@ def sort_columns(
     samples: Samples,
     ctx: Context,
     scratch: Scratch,
+    labels: RowLabels | None = None,
 ) -> DenseSortedColumns:
     """The columns of a dense chunk, sorted within each class.
 
@@ -314,6 +343,8 @@ def sort_columns(
     ctx : Context
     scratch : Scratch
         Holds the values: they are valid until the thread sorts the next columns.
+    labels : RowLabels, optional
+        See `DenseSortedColumns`.
     """
     backend, b = ctx.backend, chunk.shape[1]
     xp = backend.xp
@@ -344,6 +375,7 @@ def sort_columns(
         cumulative=cumulative,
         lists=lists,
         chunk=ctx.chunk,
+        labels=labels,
     )
 
 

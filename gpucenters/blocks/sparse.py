@@ -35,6 +35,8 @@ from .working_columns import DenseColumns, SparseColumns
 _SORT_ENTRIES = 2**20  # entries in one range of columns: enough for each step of the search
 _SORT_BYTES = 96  # workspace for each of them
 
+_LEAST_ENTRIES = 2**12  # whose distances to all classes are formed at a time
+
 Result = TypeVar("Result")
 
 
@@ -74,8 +76,7 @@ class SparseBlock(Compressed):
         total, centred = self.centred_moments(samples, every, ctx)
         if into.centred.ndim == 1:
             centred = self.backend.xp.sum(centred, axis=1)
-        for c, weight in enumerate(samples.class_weight):
-            into.add(c, weight, total[c, :], centred[c, ...])
+        into.add_classes(samples.class_weight, total, centred)
 
     def centred_moments(
         self, samples: Samples, columns: Array, ctx: Context
@@ -302,30 +303,28 @@ class SparseBlock(Compressed):
         k, d = params[0].shape
         position_of = self.position_table(columns)
         inverse = xp.ones(d) if scale is None else 1.0 / scale
-        zero = backend.zeros(())
-        at_zero = [distance(zero, *(p[c, :] for p in params)) for c in range(k)]
-        of_zero_row = xp.sum(xp.stack(at_zero) * inverse, axis=1)
+        at_zero = distance(backend.zeros(()), *params)
+        of_zero_row = xp.sum(at_zero * inverse, axis=1)
         base = of_zero_row[:1] - of_zero_row[1:] if k == 2 else -of_zero_row
-        out = backend.zeros((base.shape[0], self.shape[0]))
+        q, n = int(base.shape[0]), self.shape[0]
+        out, starts = backend.zeros(q * n), n * backend.arange(q)[:, None]
 
-        def corrections(entries: Entries) -> tuple[Array, list[Array]]:
+        def corrections(entries: Entries) -> tuple[Array, Array]:
             position = entries.of_column(position_of)
             keep = xp.nonzero(position >= 0)[0]
-            if keep.shape[0] == 0:
-                return keep, []
             rows, position = entries.rows_at(keep), xp.take(position, keep)
             x = xp.astype(xp.take(entries.values, keep), xp.float64)
-            changes = []
-            for c in range(k):
-                here = [xp.take(p[c, :], position) for p in params]
-                changes.append(distance(x, *here) - xp.take(at_zero[c], position))
-            terms = [changes[0] - changes[1]] if k == 2 else [-change for change in changes]
-            return rows, [term * xp.take(inverse, position) for term in terms]
+            here = [xp.take(p, position, axis=1) for p in params]
+            changes = distance(x, *here) - xp.take(at_zero, position, axis=1)
+            terms = changes[:1, :] - changes[1:, :] if k == 2 else -changes
+            return starts + rows, terms * xp.take(inverse, position)
 
-        for rows, terms in ctx.map(corrections, self.entries(ctx)):
-            for q, term in enumerate(terms):
-                numpy_cupy.scatter_add(out[q, :], rows, term, xp)
-        return xp.permute_dims(out + base[:, None], (1, 0))
+        # Of fewer entries at a time where each has many distances.
+        some = replace(ctx, chunk=max(_LEAST_ENTRIES, ctx.chunk // k))
+        for index, terms in ctx.map(corrections, self.entries(some)):
+            flat = xp.reshape(index, (-1,)), xp.reshape(terms, (-1,))
+            numpy_cupy.scatter_add(out, *flat, xp)
+        return xp.permute_dims(xp.reshape(out, (q, n)) + base[:, None], (1, 0))
 
     def segment_sums(self, columns: Array, cuts: list[int], terms: Terms, ctx: Context) -> Array:
         """Sums of terms over segments of features: see `Block`.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..arrays.functions import array_namespace, backend_of
+from ..arrays.functions import array_namespace, backend_of, to_floats, to_host
 from ..arrays.typing import Array
 
 _SERIES_BELOW = 1e-3  # where the difference loses more digits than ranking keys can spare
@@ -112,10 +112,16 @@ def kl_divergence(p: Array, q: list[float]) -> Array:
     return total
 
 
-def relative_entropy(mass: list[float], p: list[float]) -> float:
-    """That of masses, made shares, to the shares p, times their sum: on the host."""
-    total, found = math.fsum(mass), 0.0
-    for b, share in zip(mass, p, strict=True):
+def relative_entropy(mass: Array, p: list[float]) -> float:
+    """That of masses (K,), made shares, to the shares p, times their sum: on the host."""
+    mass = to_host(mass)
+    if len(p) > _FEW_CLASSES:
+        total = math.fsum(to_floats(mass))
+        expected = total * array_namespace(mass).asarray(p)
+        return math.fsum(to_floats(expected * phi((mass - expected) / expected)))
+    masses = to_floats(mass)
+    total, found = math.fsum(masses), 0.0
+    for b, share in zip(masses, p, strict=True):
         z = max(b / (total * share) - 1, _ABOVE_MINUS_ONE)
         small = abs(z) < _SERIES_BELOW
         found += share * (_series(z) if small else (1 + z) * math.log1p(z) - z)

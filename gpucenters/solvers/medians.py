@@ -15,8 +15,6 @@ from ..blocks.half_weight import ClassHalf, JointHalf
 from ..blocks.labelled_columns import LabelledColumns
 from ..blocks.sorted_columns import SortedColumns
 
-_MANY = 8  # classes from which on one sort costs less than a search in their lists
-
 
 def midpoint(low: Array, high: Array) -> Array:
     """The middle of an interval; the value itself where both ends are equal."""
@@ -65,10 +63,11 @@ def tied_interval(
     if columns.plain and k == 2 and not half.tolerance:
         found = _search_two(columns, half, low, high)
     else:
-        merged: Array | None = None
-        if k >= _MANY and not backend.sync_is_expensive:
-            merged = columns.joint_quantile(half.factor, half.goal - half.tolerance)
-        found = _search(columns, half, low, high) if merged is None else merged
+        if not backend.sync_is_expensive:
+            ends = columns.joint_interval(half, low, high)
+            if ends is not None:
+                return ends
+        found = _search(columns, half, low, high)
     zero = xp.zeros_like(columns.size)
     # The next larger value, where exactly half of the weight lies at or below ``found``.
     upto = columns.first(lambda i: columns.value(i) > found, zero, columns.size)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ..arrays.functions import array_namespace, backend_of, index_mask, to_float, to_floats, top_k
+from ..arrays.functions import array_namespace, backend_of, index_mask, to_float, top_k
 from ..arrays.typing import Array
 from .divergence import kl_divergence, relative_entropy
 from .duality import DualPoint
@@ -62,7 +62,7 @@ def support_value(f: Array, support: Array, dual: DualPoint) -> SupportValue:
     xp = array_namespace(f)
     mass = xp.sum(xp.take(f, support, axis=1), axis=1)
     value = to_float(xp.sum(xp.take(dual.h, support)))
-    return SupportValue(support, value - relative_entropy(to_floats(mass), dual.p), mass)
+    return SupportValue(support, value - relative_entropy(mass, dual.p), mass)
 
 
 def best_support(f: Array, dual: DualPoint) -> SupportValue:
@@ -165,7 +165,7 @@ def _swapped(f: Array, at: SupportValue, dual: DualPoint, least: float) -> Suppo
     # Features with the same counts are side by side: of these one leaves, the last, or one enters.
     alike = xp.all(f_edge[:, 1:] == f_edge[:, :-1], axis=0)
     end = xp.ones_like(alike[:1])
-    drop = relative_entropy(to_floats(at.mass), p)
+    drop = relative_entropy(at.mass, p)
     for _ in range(_MOST_SWAPS):
         apart = ~(alike & (chosen[1:] == chosen[:-1]))
         inside = xp.nonzero(chosen)[0]

@@ -286,8 +286,7 @@ class ClassMoments(Statistics):
             new_total = xp.concat([self.ill_total, new_total], axis=1)
             new_centred = xp.concat([self.ill_centred, new_centred], axis=1)
         sums = CentredSums(before, new_total, new_centred)
-        for c, weight in enumerate(samples.class_weight):
-            sums.add(c, weight, total[c, :], centred[c, :])
+        sums.add_classes(samples.class_weight, total, centred)
         self.ill_conditioned, self.ill_total, self.ill_centred = columns, new_total, new_centred
 
     def _keep_centred(self, columns: Array) -> None:

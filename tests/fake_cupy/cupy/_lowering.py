@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from cupy._fake import devices
+from cupy._fake import counting, devices
 from cupy._ndarray import ndarray
 
 
@@ -61,6 +61,7 @@ def run(
     lowered = lower(args, seen)
     options = lower(kwargs or {}, seen)
     if launches:
+        counting.counter.launches += 1
         for array in seen:
             devices.require_current(array._device_id)
     with np.errstate(all="ignore"):  # a device has no floating-point warnings

@@ -14,9 +14,11 @@ class Counter:
     """`syncs`: times the host waited. `uploads`: copies from pageable host memory.
 
     Copies from pinned memory are `pinned_uploads`: they can overlap with work, the others can't.
+    `launches`: operations on arrays of the device, views left out.
     """
 
     syncs: int = 0
+    launches: int = 0
     uploads: int = 0
     pinned_uploads: int = 0
     uploaded_bytes: int = 0
@@ -46,7 +48,8 @@ class Counter:
         return [reason for kind, reason in self.log if kind == "sync"]
 
     def reset(self) -> None:
-        self.syncs = self.uploads = self.pinned_uploads = self.uploaded_bytes = 0
+        self.syncs = self.launches = 0
+        self.uploads = self.pinned_uploads = self.uploaded_bytes = 0
         self.log.clear()
 
 
@@ -58,11 +61,12 @@ def count_syncs() -> Iterator[Counter]:
     """What happens within the block alone: ``with count_syncs() as seen: ...; seen.syncs``."""
     seen = Counter()
     start = (counter.syncs, counter.uploads, counter.pinned_uploads, counter.uploaded_bytes)
-    first = len(counter.log)
+    first, launches = len(counter.log), counter.launches
     try:
         yield seen
     finally:
         seen.syncs = counter.syncs - start[0]
+        seen.launches = counter.launches - launches
         seen.uploads = counter.uploads - start[1]
         seen.pinned_uploads = counter.pinned_uploads - start[2]
         seen.uploaded_bytes = counter.uploaded_bytes - start[3]

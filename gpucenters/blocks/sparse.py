@@ -35,8 +35,6 @@ from .working_columns import DenseColumns, SparseColumns
 _SORT_ENTRIES = 2**20  # entries in one range of columns: enough for each step of the search
 _SORT_BYTES = 96  # workspace for each of them
 
-_LEAST_ENTRIES = 2**12  # whose distances to all classes are formed at a time
-
 Result = TypeVar("Result")
 
 
@@ -320,7 +318,7 @@ class SparseBlock(Compressed):
             return starts + rows, terms * xp.take(inverse, position)
 
         # Of fewer entries at a time where each has many distances.
-        some = replace(ctx, chunk=max(_LEAST_ENTRIES, ctx.chunk // k))
+        some = replace(ctx, chunk=max(1, ctx.chunk // k))
         for index, terms in ctx.map(corrections, self.entries(some)):
             flat = xp.reshape(index, (-1,)), xp.reshape(terms, (-1,))
             numpy_cupy.scatter_add(out, *flat, xp)

@@ -19,7 +19,7 @@ _NEAR, _NEAR_IF_CHEAP = 0.8, 0.5
 _BINDING = 0.99  # features below it have no weight, if the gap is within the tolerance
 _LEAST_REFERENCE = 1e-6  # of an objective, relative to the loss of w = 0
 # Tolerances of the inner problem: to leave out small weights, to tell zeros, and the least one.
-_NEARLY_CLEAN, _CLEAN, _LEAST_TAU = 1e-5, 1e-8, 1e-11
+_NEARLY_CLEAN, _CLEAN, _LEAST_TAU = 1e-5, 1e-9, 1e-11
 
 
 class Solution(NamedTuple):

@@ -224,7 +224,7 @@ def _table(
         (e, e_se), (s, s_se) = (_mean(values[key]) for values in (errors, sizes))
         found[key] = {"error": e, "error se": e_se, "features": s, "features se": s_se}
         print(
-            f"{name:28}{key:26} error {e:5.1f} +- {e_se:4.1f}  features {s:6.1f} +- {s_se:5.1f}"
+            f"{name:30}{key:26} error {e:5.1f} +- {e_se:4.1f}  features {s:6.1f} +- {s_se:5.1f}"
             f" {note}",
             flush=True,
         )

@@ -301,28 +301,31 @@ class SparseBlock(Compressed):
         k, d = params[0].shape
         position_of = self.position_table(columns)
         inverse = xp.ones(d) if scale is None else 1.0 / scale
-        at_zero = distance(backend.zeros(()), *params)
-        of_zero_row = xp.sum(at_zero * inverse, axis=1)
+        # A row for each feature: what an entry reads and adds to lies side by side.
+        own = [xp.asarray(p.T, order="C") for p in params]
+        at_zero = distance(backend.zeros(()), *own)
+        of_zero_row = xp.sum(xp.asarray(at_zero.T, order="C") * inverse, axis=1)
         base = of_zero_row[:1] - of_zero_row[1:] if k == 2 else -of_zero_row
         q, n = int(base.shape[0]), self.shape[0]
-        out, starts = backend.zeros(q * n), n * backend.arange(q)[:, None]
+        out, every = backend.zeros(n * q), backend.arange(q)
 
         def corrections(entries: Entries) -> tuple[Array, Array]:
             position = entries.of_column(position_of)
             keep = xp.nonzero(position >= 0)[0]
             rows, position = entries.rows_at(keep), xp.take(position, keep)
-            x = xp.astype(xp.take(entries.values, keep), xp.float64)
-            here = [xp.take(p, position, axis=1) for p in params]
-            changes = distance(x, *here) - xp.take(at_zero, position, axis=1)
-            terms = changes[:1, :] - changes[1:, :] if k == 2 else -changes
-            return starts + rows, terms * xp.take(inverse, position)
+            x = xp.astype(xp.take(entries.values, keep), xp.float64)[:, None]
+            changes = distance(x, *(xp.take(p, position, axis=0) for p in own))
+            changes = changes - xp.take(at_zero, position, axis=0)
+            terms = changes[:, :1] - changes[:, 1:] if k == 2 else -changes
+            rows = xp.astype(rows, xp.int64)
+            return rows[:, None] * q + every, terms * xp.take(inverse, position)[:, None]
 
         # Of fewer entries at a time where each has many distances.
         some = replace(ctx, chunk=max(1, ctx.chunk // k))
         for index, terms in ctx.map(corrections, self.entries(some)):
             flat = xp.reshape(index, (-1,)), xp.reshape(terms, (-1,))
             numpy_cupy.scatter_add(out, *flat, xp)
-        return xp.permute_dims(xp.reshape(out, (q, n)) + base[:, None], (1, 0))
+        return xp.reshape(out, (n, q)) + base
 
     def segment_sums(self, columns: Array, cuts: list[int], terms: Terms, ctx: Context) -> Array:
         """Sums of terms over segments of features: see `Block`.

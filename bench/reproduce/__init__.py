@@ -1,0 +1,46 @@
+"""The figures and tables of the papers on real data, beside the methods that users know.
+
+[C] is *Sparse l1 and l2 Center Classifiers*, [N] *Naive Feature Selection*, [W] the lecture notes
+*Linear Classification*. Each experiment writes its numbers (JSON) and a picture (PNG), and
+``summary.md`` says which claims hold. What is finished is kept: an interrupted run goes on where it
+stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ..arguments import folder
+from .experiment import Experiment, Settings
+from .genes import GenesTwoStage
+from .runner import run_all
+from .text import TextTwoStage
+
+EXPERIMENTS: tuple[Experiment, ...] = (
+    TextTwoStage("mpqa", splits=50, seconds=(20, 900), accuracy_at_10=0.815),
+    TextTwoStage("sst2", splits=50, seconds=(60, 3600), most=8_000),
+    TextTwoStage("imdb", splits=5, seconds=(60, 3600), most=3_000),
+    TextTwoStage("sentiment140", splits=5, seconds=(60, 3600), most=8_000),
+    GenesTwoStage("singh", (60, 1200)),
+    GenesTwoStage("chowdary", (60, 1200)),
+    GenesTwoStage("golub", (60, 1200), own=True),
+    GenesTwoStage("gordon", (60, 1200), own=True),
+    GenesTwoStage("shipp", (60, 1200), own=True),
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the bench can be told."""
+    names = [experiment.name for experiment in EXPERIMENTS]
+    parser.add_argument("--only", nargs="+", choices=names, default=names, help="experiments")
+    parser.add_argument("--quick", action="store_true", help="fewer splits, smaller sets")
+    parser.add_argument("--output", default="reproduced", help="folder of numbers and pictures")
+    folder(parser)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run what was asked for."""
+    chosen = [e for e in EXPERIMENTS if e.name in options.only]
+    limit = 10.0 if options.quick else 600.0
+    run_all(chosen, Settings(Path(options.data), options.quick, limit), Path(options.output))

@@ -12,8 +12,10 @@ import argparse
 from pathlib import Path
 
 from ..arguments import folder
+from .centers import TEXT_MODELS, CentersAlone, GeneCenters
 from .experiment import Experiment, Settings
 from .genes import GenesTwoStage
+from .outliers import Outliers
 from .runner import run_all
 from .text import TextTwoStage
 
@@ -27,6 +29,10 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     GenesTwoStage("golub", (60, 1200), own=True),
     GenesTwoStage("gordon", (60, 1200), own=True),
     GenesTwoStage("shipp", (60, 1200), own=True),
+    CentersAlone("sst2", TEXT_MODELS, (10, 200)),
+    CentersAlone("mpqa", TEXT_MODELS, (10, 60)),
+    GeneCenters("singh", (5, 30)),
+    Outliers(),
 )
 
 

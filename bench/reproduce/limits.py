@@ -23,7 +23,7 @@ class Outcome:
     peak_mb: float | None = None  # memory beyond what the process had before
 
 
-def limited(work: Callable[[], Iterable[Any]], seconds: float) -> Outcome:
+def limited(work: Callable[[], Iterable[Any]], seconds: float | None = None) -> Outcome:
     """Collect what ``work`` yields in a fork, which is killed after ``seconds``.
 
     The fork has the data without a copy. The process that calls this should have fitted nothing
@@ -50,10 +50,12 @@ def limited(work: Callable[[], Iterable[Any]], seconds: float) -> Outcome:
         warnings.simplefilter("ignore", DeprecationWarning)
         process.start()
     sender.close()
-    outcome, end = Outcome(), time.monotonic() + seconds
+    outcome, start = Outcome(), time.monotonic()
     try:
         while True:
-            if not receiver.poll(max(0.0, end - time.monotonic())):
+            if seconds is not None and not receiver.poll(
+                max(0.0, start + seconds - time.monotonic())
+            ):
                 outcome.note = "over the limit"
                 break
             kind, value = receiver.recv()

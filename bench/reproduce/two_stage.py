@@ -112,7 +112,7 @@ def at(found: Found, name: str, what: str, share: float) -> float:
 
 def draw(found: Found, figure: Any, title: str, measure: str) -> None:
     """Accuracy with bars of one standard deviation, and time, against the share of features."""
-    figure.set_size_inches(13, 5)
+    figure.set_size_inches(15, 5)
     axes = figure.subplots(1, 2)
     notes = {
         name: row["note"]
@@ -139,5 +139,5 @@ def draw(found: Found, figure: Any, title: str, measure: str) -> None:
         axis.set(xscale="log", xlabel="selected features (%)", ylabel=label)
         axis.grid(alpha=0.3)
     axes[1].set_yscale("log")
-    axes[0].legend(fontsize=8)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper", fontsize=8)
     figure.suptitle(f"{title}, {len(found)} splits")

@@ -15,7 +15,9 @@ from ..arguments import folder
 from .centers import TEXT_MODELS, CentersAlone, GeneCenters
 from .experiment import Experiment, Settings
 from .genes import GenesTwoStage
+from .naive import DualityGap, GainOverTMNB, RunTimes, SecondStages, TimeAgainstM
 from .outliers import Outliers
+from .rivals import PeersTable
 from .runner import run_all
 from .text import TextTwoStage
 
@@ -33,6 +35,13 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     CentersAlone("mpqa", TEXT_MODELS, (10, 60)),
     GeneCenters("singh", (5, 30)),
     Outliers(),
+    DualityGap(),
+    SecondStages(),
+    RunTimes(),
+    GainOverTMNB(),
+    TimeAgainstM(),
+    PeersTable("mpqa", text=True, seconds=(60, 900)),
+    PeersTable("singh", text=False, seconds=(60, 1800)),
 )
 
 

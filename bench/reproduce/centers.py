@@ -24,6 +24,7 @@ class CentersAlone(Experiment):
     """Accuracies of models on one data set, 80/20 random splits."""
 
     source = "[C] Fig. 3"
+    quick_splits = 5
 
     def __init__(self, name: str, models: dict[str, Any], seconds: tuple[float, float]) -> None:
         self.set, self.models, self.seconds = name, models, seconds
@@ -47,7 +48,7 @@ class CentersAlone(Experiment):
                 self.models[part],
                 X,
                 y,
-                n_splits=5 if settings.quick else 50,
+                n_splits=self.quick_splits if settings.quick else 50,
                 random_state=0,
                 scoring=self.measure,
             )
@@ -86,6 +87,7 @@ class GeneCenters(CentersAlone):
     """Singh: l1 against l2."""
 
     source = "[C] Fig. 3, 7"
+    quick_splits = 50
 
     def __init__(self, name: str, seconds: tuple[float, float]) -> None:
         super().__init__(name, {"l1-SC": L1, "l2-SC": L2}, seconds)

@@ -57,19 +57,19 @@ class Split:
     test: Any
     y_train: np.ndarray
     y_test: np.ndarray
-    unscaled: Any  # train, as it was
+    unscaled: Any  # train and test, as they were
+    unscaled_test: Any
 
 
 def split(X: Any, y: np.ndarray, number: int, *, positive: bool = False) -> Split:
-    """Random split ``number``; with ``positive``, the least training value of a feature is 0."""
+    """Random split ``number``; with ``positive``, features are shifted so that their least is 0."""
+    if positive:
+        X = X - X.min(axis=0)
     train, test, y_train, y_test = train_test_split(
         X, y, test_size=0.2, random_state=number, stratify=y
     )
-    if positive:
-        least = train.min(axis=0)
-        train, test = train - least, test - least
     by = StandardScaler(with_mean=False).fit(train)
-    return Split(by.transform(train), by.transform(test), y_train, y_test, train)
+    return Split(by.transform(train), by.transform(test), y_train, y_test, train, test)
 
 
 def sizes(m: int, shares: tuple[float, ...]) -> list[int]:

@@ -16,6 +16,14 @@ from .centers import TEXT_MODELS, CentersAlone, GeneCenters
 from .experiment import Experiment, Settings
 from .genes import GenesTwoStage
 from .naive import DualityGap, GainOverTMNB, RunTimes, SecondStages, TimeAgainstM
+from .notes import (
+    Curves,
+    DiagonalDiscriminants,
+    HeartDisease,
+    Iris,
+    Links,
+    RegularisationPaths,
+)
 from .outliers import Outliers
 from .rivals import PeersTable
 from .runner import run_all
@@ -40,6 +48,12 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     RunTimes(),
     GainOverTMNB(),
     TimeAgainstM(),
+    Iris(),
+    HeartDisease(),
+    RegularisationPaths(),
+    DiagonalDiscriminants(),
+    Curves(),
+    Links(),
     PeersTable("mpqa", text=True, seconds=(60, 900)),
     PeersTable("singh", text=False, seconds=(60, 1800)),
 )

@@ -37,14 +37,15 @@ def run_all(
     tqdm.monitor_interval = 0
     with tqdm(total=round(left), unit="s", bar_format="{l_bar}{bar}| {elapsed} {postfix}") as bar:
         for experiment in here:
-            found = {}
+            found: Found = {}
             for part in experiment.parts(settings):
                 bar.set_postfix_str(f"{experiment.name}, {part}")
-                found[part] = _stored(experiment, part, settings, output)
-                if found[part] is None:
-                    found[part] = _run(experiment, part, settings, found)
-                    _store(experiment, part, settings, output, found[part])
+                kept = _stored(experiment, part, settings, output)
+                if kept is None:
+                    kept = _run(experiment, part, settings, found)
+                    _store(experiment, part, settings, output, kept)
                     bar.update(_seconds(experiment, settings) / len(experiment.parts(settings)))
+                found[part] = kept
             _finish(experiment, found, settings, output)
     say((output / "summary.md").read_text())
 

@@ -71,7 +71,7 @@ def _quietly(select: Selector, X: Any, y: np.ndarray, ks: list[int]) -> Iterator
 def _within(name: str, ks: list[int], found: Found) -> tuple[list[int], str]:
     """The k that no earlier split missed, and why others are left out."""
     for earlier in found.values():
-        row = earlier["rows"].get(name) if earlier else None
+        row = earlier["rows"].get(name)
         if row and row["note"]:
             ks = [k for k in ks if k in row["k"]]
             return ks, row["note"]

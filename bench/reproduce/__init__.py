@@ -9,6 +9,7 @@ stopped.
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
 from ..arguments import folder
@@ -72,4 +73,11 @@ def run(options: argparse.Namespace) -> None:
     """Run what was asked for."""
     chosen = [e for e in EXPERIMENTS if e.name in options.only]
     limit = 10.0 if options.quick else 600.0
-    run_all(chosen, Settings(Path(options.data), options.quick, limit), Path(options.output))
+    output = Path(options.output)
+    run_all(chosen, Settings(Path(options.data), options.quick, limit), output)
+    if options.json:
+        every = {e.name: output / f"{e.name}.json" for e in chosen}
+        found = {
+            name: json.loads(path.read_text()) for name, path in every.items() if path.exists()
+        }
+        Path(options.json).write_text(json.dumps(found, indent=1) + "\n")

@@ -14,7 +14,7 @@ from gpucenters import (
     sparsity_path,
 )
 
-from .data import read_genes, read_texts, word_counts
+from .data import TEXTS, read_genes, read_texts, word_counts
 from .experiment import Claim, Experiment, Found, Settings
 
 L2, L1 = L2CenterClassifier(scale="std"), L1CenterClassifier(scale="std")
@@ -29,6 +29,7 @@ class CentersAlone(Experiment):
     def __init__(self, name: str, models: dict[str, Any], seconds: tuple[float, float]) -> None:
         self.set, self.models, self.seconds = name, models, seconds
         self.name, self.measure = f"centers-{name}", "accuracy"
+        self.files = TEXTS.get(name, (f"{name}.npz",))
 
     def data(self, settings: Settings) -> tuple[Any, np.ndarray]:
         """Word counts and classes."""

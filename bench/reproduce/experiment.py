@@ -43,15 +43,19 @@ class Experiment(ABC):
         Selection*, [W] the lecture notes *Linear Classification*.
     seconds : tuple of float
         What the quick and the full run take on two quiet cores.
+    files : tuple of str
+        Data files that it reads.
     """
 
     name: str
     source: str
     seconds: tuple[float, float]
+    files: tuple[str, ...] = ()
 
     def missing(self, settings: Settings) -> str | None:
         """Why it cannot be run, if it cannot."""
-        return None
+        absent = [file for file in self.files if not (settings.data / file).exists()]
+        return f"{settings.data} has no {absent[0]}" if absent else None
 
     @abstractmethod
     def parts(self, settings: Settings) -> Sequence[str]:

@@ -18,13 +18,8 @@ class GenesTwoStage(Experiment):
 
     def __init__(self, name: str, seconds: tuple[float, float], own: bool = False) -> None:
         self.set, self.seconds = name, seconds
-        self.name = f"genes-{name}"
+        self.name, self.files = f"genes-{name}", (f"{name}.npz",)
         self.source = "beside [C] Fig. 2" if own else "[C] Fig. 2"
-
-    def missing(self, settings: Settings) -> str | None:
-        """A file that is not there."""
-        there = (settings.data / f"{self.set}.npz").exists()
-        return None if there else f"{settings.data} has no {self.set}.npz"
 
     def parts(self, settings: Settings) -> list[str]:
         """One for each split."""

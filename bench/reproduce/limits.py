@@ -75,7 +75,7 @@ def limited(work: Callable[[], Iterable[Any]], seconds: float | None = None) -> 
     return outcome
 
 
-def timed(work: Callable[[], Any], most: float = 0.5) -> tuple[float, Any]:
+def timed(work: Callable[[], Any], most: float = 0.2) -> tuple[float, Any]:
     """Seconds and result: the least of some rounds where they are short."""
     least, spent, rounds = float("inf"), 0.0, 0
     while not rounds or (spent < most and rounds < 25):

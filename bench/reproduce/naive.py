@@ -18,7 +18,7 @@ from gpucenters import L2CenterClassifier, SparseMultinomialNB, thresholded_mult
 from .. import duality
 from ..peers import naive_feature_selection
 from ..shapes import SHAPES, labels, zipf_text
-from .data import read_texts, split, word_counts
+from .data import TEXTS, read_texts, split, word_counts
 from .experiment import Claim, Experiment, Found, Settings
 from .limits import limited, timed
 
@@ -71,10 +71,20 @@ class DualityGap(Experiment):
 # --- second stages --------------------------------------------------------------------------------
 
 
-class SecondStages(Experiment):
+class _BesideAuthors(Experiment):
+    """An experiment that needs the authors' code."""
+
+    def missing(self, settings: Settings) -> str | None:
+        """Files, or the authors' package."""
+        there = naive_feature_selection() is not None
+        return super().missing(settings) if there else "the extra bench is not installed"
+
+
+class SecondStages(_BesideAuthors):
     """Selected words of MPQA for logistic regression, an SVM and multinomial naive Bayes."""
 
     name, source, seconds = "second-stages", "[N] Experiment 2", (20, 120)
+    files = TEXTS["mpqa"]
     SECOND: ClassVar[dict[str, Callable[[], Any]]] = {
         "logistic": lambda: LogisticRegression(solver="liblinear"),
         "SVM": lambda: LinearSVC(dual="auto", max_iter=300),
@@ -155,10 +165,12 @@ class SecondStages(Experiment):
 # --- run times ------------------------------------------------------------------------------------
 
 
-class RunTimes(Experiment):
+class RunTimes(_BesideAuthors):
     """Seconds to fit k = 0.1, 1 and 10% of the features, on average, as in Table 3."""
 
     name, source, seconds = "run-times", "[N] Table 3", (60, 900)
+    SETS = ("imdb", "mpqa", "sst2", "amazon")
+    files = tuple(file for name in SETS for file in TEXTS[name])
     VECTORS: ClassVar[dict[str, Callable[[], Any]]] = {
         "count": lambda: CountVectorizer(token_pattern=WORDS, dtype=np.float64),
         "tf-idf": lambda: TfidfVectorizer(token_pattern=WORDS),
@@ -168,7 +180,7 @@ class RunTimes(Experiment):
 
     def parts(self, settings: Settings) -> list[str]:
         """A set and a kind of vectors each, and the largest shape of the paper."""
-        real = [f"{s}, {v}" for s in ("imdb", "mpqa", "sst2", "amazon") for v in self.VECTORS]
+        real = [f"{s}, {v}" for s in self.SETS for v in self.VECTORS]
         return real if settings.quick else [*real, "tweets, word bigrams"]
 
     def run(self, part: str, settings: Settings, found: Found) -> dict[str, Any]:
@@ -248,10 +260,11 @@ class GainOverTMNB(Experiment):
     """Accuracy of SMNB less that of thresholded multinomial naive Bayes with as many words."""
 
     name, source, seconds = "gain-over-tmnb", "[N] Experiment 3", (20, 300)
+    files = RunTimes.files
 
     def parts(self, settings: Settings) -> list[str]:
         """Data sets."""
-        return ["mpqa", "sst2", "imdb", "amazon"]
+        return [*RunTimes.SETS]
 
     def run(self, part: str, settings: Settings, found: Found) -> dict[str, Any]:
         """Gains: split, share."""

@@ -25,7 +25,7 @@ from gpucenters import (
 )
 
 from ..shapes import zipf_text
-from .data import read_genes, read_texts, split, word_counts
+from .data import TEXTS, read_genes, read_texts, split, word_counts
 from .experiment import Claim, Experiment, Found, Settings
 
 
@@ -68,10 +68,7 @@ class HeartDisease(Experiment):
     """The Wald table of all nine risk factors, by statsmodels."""
 
     name, source, seconds = "heart-disease", "[W] CORIS", (3, 3)
-
-    def missing(self, settings: Settings) -> str | None:
-        """The data set."""
-        return None if (settings.data / "saheart.npz").exists() else "no saheart.npz"
+    files = ("saheart.npz",)
 
     def parts(self, settings: Settings) -> list[str]:
         """One."""
@@ -115,6 +112,7 @@ class RegularisationPaths(Experiment):
     """MPQA: coefficients of l1-logistic regression and accuracy, beside the path of l2-SC."""
 
     name, source, seconds = "regularisation-paths", "[W] paths", (10, 60)
+    files = TEXTS["mpqa"]
 
     def parts(self, settings: Settings) -> list[str]:
         """One."""
@@ -167,10 +165,12 @@ class DiagonalDiscriminants(Experiment):
     """DLDA and DQDA against a linear SVM and sparse logistic regression on gene expressions."""
 
     name, source, seconds = "diagonal-discriminants", "[W] high dimensions", (20, 200)
+    SETS = ("alon", "golub", "gordon", "shipp", "singh")
+    files = tuple(f"{name}.npz" for name in SETS)
 
     def parts(self, settings: Settings) -> list[str]:
         """Data sets."""
-        return ["alon", "golub", "gordon", "shipp", "singh"]
+        return [*self.SETS]
 
     def run(self, part: str, settings: Settings, found: Found) -> dict[str, Any]:
         """Accuracies of each model over the splits."""

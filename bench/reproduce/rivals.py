@@ -21,7 +21,7 @@ from sklearn.svm import LinearSVC
 from gpucenters import L1CenterClassifier, L2CenterClassifier, SparseMultinomialNB
 
 from ..peers import naive_feature_selection
-from .data import Split, read_genes, read_texts, split, word_counts
+from .data import TEXTS, Split, read_genes, read_texts, split, word_counts
 from .experiment import Claim, Experiment, Found, Settings
 from .limits import limited, timed
 from .two_stage import second_stage
@@ -145,6 +145,7 @@ class PeersTable(Experiment):
 
     def __init__(self, name: str, text: bool, seconds: tuple[float, float]) -> None:
         self.set, self.text, self.seconds, self.name = name, text, seconds, f"peers-{name}"
+        self.files = TEXTS.get(name, (f"{name}.npz",))
 
     def parts(self, settings: Settings) -> list[str]:
         """One for each method."""

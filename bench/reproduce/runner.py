@@ -125,6 +125,8 @@ def _summarise(output: Path) -> None:
     rows = []
     for path in sorted(output.glob("*.json")):
         kept = json.loads(path.read_text())
+        if "claims" not in kept:  # figures of another bench
+            continue
         rows += [_row(kept["source"], kept["experiment"], Claim(**c)) for c in kept["claims"]]
     (output / "summary.md").write_text(HEAD + "".join(rows))
 

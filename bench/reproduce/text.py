@@ -26,12 +26,8 @@ class TextTwoStage(Experiment):
     ) -> None:
         self.set, self.splits, self.seconds, self.most = name, splits, seconds, most
         self.name, self.source = f"text-{name}", "[C] Fig. 1, 4"
+        self.files = TEXTS[name]
         self.printed = accuracy_at_10
-
-    def missing(self, settings: Settings) -> str | None:
-        """Files that are not there."""
-        absent = [file for file in TEXTS[self.set] if not (settings.data / file).exists()]
-        return f"{settings.data} has no {absent[0]}" if absent else None
 
     def parts(self, settings: Settings) -> list[str]:
         """One for each split."""

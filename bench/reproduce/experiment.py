@@ -18,6 +18,11 @@ class Settings:
     data: Path
     quick: bool = False
     limit: float = 600.0  # seconds that a method may take on one part
+    splits: int | None = None  # where not each experiment's own number
+
+    def numbered(self, full: int) -> list[str]:
+        """Parts that are random splits."""
+        return [f"split {n:02}" for n in range(self.splits or (3 if self.quick else full))]
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,7 @@ class SecondStages(_BesideAuthors):
 
     def parts(self, settings: Settings) -> list[str]:
         """One for each split."""
-        return [f"split {number:02}" for number in range(3 if settings.quick else 50)]
+        return settings.numbered(50)
 
     def run(self, part: str, settings: Settings, found: Found) -> dict[str, Any]:
         """Accuracies: second stage, selector, share."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ def run_all(
         e.name: [p for p in e.parts(settings) if _stored(e, p, settings, output) is None]
         for e in here
     }
-    left = sum(_seconds(e, settings) * len(todo[e.name]) / len(e.parts(settings)) for e in here)
+    left = sum(_seconds(e, settings) * len(todo[e.name]) for e in here)
     say(f"{sum(map(len, todo.values()))} parts to run: about {left / 60:.0f} minutes on two cores.")
     # (Its monitor is a thread, and `limited` forks.)
     tqdm.monitor_interval = 0
@@ -44,7 +45,7 @@ def run_all(
                 if kept is None:
                     kept = _run(experiment, part, settings, found)
                     _store(experiment, part, settings, output, kept)
-                    bar.update(_seconds(experiment, settings) / len(experiment.parts(settings)))
+                    bar.update(_seconds(experiment, settings))
                 found[part] = kept
             _finish(experiment, found, settings, output)
     say((output / "summary.md").read_text())
@@ -66,7 +67,9 @@ def _can_run(experiment: Experiment, settings: Settings, say: Callable[[str], No
 
 
 def _seconds(experiment: Experiment, settings: Settings) -> float:
-    return experiment.seconds[0 if settings.quick else 1]
+    """Of a part."""
+    whole = replace(settings, splits=None)
+    return experiment.seconds[0 if settings.quick else 1] / len(experiment.parts(whole))
 
 
 # --- what is kept --------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ class TextTwoStage(Experiment):
 
     def parts(self, settings: Settings) -> list[str]:
         """One for each split."""
-        return [f"split {number:02}" for number in range(3 if settings.quick else self.splits)]
+        return settings.numbered(self.splits)
 
     def run(self, part: str, settings: Settings, found: Found) -> dict[str, Any]:
         """All methods on one split."""

@@ -17,7 +17,7 @@ class Settings:
 
     data: Path
     quick: bool = False
-    limit: float = 600.0  # seconds that a method may take on one part
+    limit: float = 120.0  # seconds that a method may take on one part
     splits: int | None = None  # where not each experiment's own number
 
     def numbered(self, full: int) -> list[str]:

@@ -11,7 +11,6 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
 from sklearn.naive_bayes import MultinomialNB
-from sklearn.svm import LinearSVC
 
 from gpucenters import L2CenterClassifier, SparseMultinomialNB, thresholded_multinomial
 
@@ -21,6 +20,7 @@ from ..shapes import SHAPES, labels, zipf_text
 from .data import TEXTS, read_texts, split, word_counts
 from .experiment import Claim, Experiment, Found, Settings
 from .limits import limited, timed
+from .two_stage import linear_svm
 
 WORDS = r"(?u)\b\w+\b"
 SHARES = (0.001, 0.01, 0.05, 0.1, 0.2)
@@ -87,7 +87,7 @@ class SecondStages(_BesideAuthors):
     files = TEXTS["mpqa"]
     SECOND: ClassVar[dict[str, Callable[[], Any]]] = {
         "logistic": lambda: LogisticRegression(solver="liblinear"),
-        "SVM": lambda: LinearSVC(dual="auto", max_iter=300),
+        "SVM": linear_svm,
         "MNB": MultinomialNB,
     }
 

@@ -15,7 +15,6 @@ from sklearn.datasets import load_iris
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
-from sklearn.svm import LinearSVC
 
 from gpucenters import (
     L2CenterClassifier,
@@ -27,6 +26,7 @@ from gpucenters import (
 from ..shapes import zipf_text
 from .data import TEXTS, read_genes, read_texts, split, word_counts
 from .experiment import Claim, Experiment, Found, Settings
+from .two_stage import linear_svm
 
 
 class Iris(Experiment):
@@ -181,7 +181,7 @@ class DiagonalDiscriminants(Experiment):
             f"DLDA, k = {k}": lambda: L2CenterClassifier(k=k, scale="pooled", priors="empirical"),
             "DQDA": lambda: SparseGaussianNB(ddof=1),
             f"DQDA, k = {k}": lambda: SparseGaussianNB(k=k, ddof=1),
-            "SVM": lambda: LinearSVC(dual="auto", max_iter=300),
+            "SVM": linear_svm,
             "l1-logistic": lambda: LogisticRegression(l1_ratio=1, solver="liblinear"),
         }
         rows: dict[str, list[float]] = {name: [] for name in models}

@@ -16,7 +16,6 @@ from sklearn.feature_selection import RFE, SelectKBest, chi2, f_classif, mutual_
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
 from sklearn.neighbors import NearestCentroid
-from sklearn.svm import LinearSVC
 
 from gpucenters import L1CenterClassifier, L2CenterClassifier, SparseMultinomialNB
 
@@ -24,7 +23,7 @@ from ..peers import naive_feature_selection
 from .data import TEXTS, Split, read_genes, read_texts, split, word_counts
 from .experiment import Claim, Experiment, Found, Settings
 from .limits import limited, timed
-from .two_stage import second_stage
+from .two_stage import linear_svm, second_stage
 
 Fit = Callable[[Any, np.ndarray, int], Any]  # something with predict(X)
 ALL = "NearestCentroid (all features)"
@@ -84,7 +83,7 @@ def _l1_logistic(X: Any, y: np.ndarray, k: int) -> OnColumns:
 
 
 def _rfe(X: Any, y: np.ndarray, k: int) -> Any:
-    model = LinearSVC(dual="auto", max_iter=300)
+    model = linear_svm()
     return RFE(model, n_features_to_select=k, step=0.3).fit(X, y)
 
 

@@ -55,11 +55,16 @@ def compare(
     return {"m": train.shape[1], "n": train.shape[0], "rows": rows}
 
 
+def linear_svm() -> LinearSVC:
+    """In the primal form: the dual one does not converge on unequal counts."""
+    return LinearSVC(dual=False, tol=1e-2, max_iter=300)
+
+
 def second_stage(X: Any, y: np.ndarray) -> LinearSVC:
     """A fitted linear SVM; one that has not converged is used as it is."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return LinearSVC(dual="auto", max_iter=300).fit(X, y)
+        return linear_svm().fit(X, y)
 
 
 def _quietly(select: Selector, X: Any, y: np.ndarray, ks: list[int]) -> Iterator[Any]:

@@ -48,7 +48,8 @@ def run_all(
                     bar.update(_seconds(experiment, settings))
                 found[part] = kept
             _finish(experiment, found, settings, output)
-    say((output / "summary.md").read_text())
+    if here:
+        say((output / "summary.md").read_text())
 
 
 def _run(experiment: Experiment, part: str, settings: Settings, found: Found) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from . import (
     multiclass,
     path,
     permutations,
+    reproduce,
     scaling,
     stream,
 )
@@ -35,6 +36,7 @@ BENCHES = {
     "gmeb": gmeb,
     "cluster": cluster,
     "models": models,
+    "reproduce": reproduce,
 }
 
 

@@ -61,6 +61,14 @@ def alternate(
     return found
 
 
+def resident() -> int | None:
+    """Bytes of memory that this process has now, where the system says so."""
+    if sys.platform != "linux":
+        return None
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize()
+
+
 def peak_beyond(work: Callable[[], Any]) -> float | None:
     """Megabytes that ``work`` takes at most beyond what the process has, seen in a fork."""
     if sys.platform != "linux":
@@ -68,8 +76,7 @@ def peak_beyond(work: Callable[[], Any]) -> float | None:
     receiver, sender = multiprocessing.Pipe(duplex=False)
 
     def measured() -> None:
-        with open("/proc/self/statm") as file:
-            before = int(file.read().split()[1]) * resource.getpagesize()
+        before = resident() or 0
         work()
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         sender.send((most - before) / 1e6)

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -190,3 +191,76 @@ def test_gmeb_times_stand_beside_an_svm_of_as_many_coefficients() -> None:
     np.testing.assert_allclose(errors[6:], 20, rtol=0.1)
     means = [gmeb._second_type(4000, rng)[0][:, :2].std(axis=0)]
     assert np.all(np.asarray(means) > 1.2)
+
+
+def test_an_interrupted_reproduction_goes_on_where_it_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    from bench.reproduce.experiment import Claim, Experiment, Found, Settings
+    from bench.reproduce.runner import run_all
+
+    class Tiny(Experiment):
+        name, source, seconds = "tiny", "[T] Fig. 1", (1.0, 60.0)
+
+        def parts(self, settings: Settings) -> list[str]:
+            return ["split 0", "split 1", "split 2"]
+
+        def run(self, part: str, settings: Settings, found: Found) -> dict[str, Any]:
+            with open(tmp_path / "log", "a") as log:
+                log.write(f"{part}, {len(found)} before;")
+            if part == "split 1" and not (tmp_path / "go on").exists():
+                raise ValueError("no more")
+            return {"accuracy": 0.5}
+
+        def draw(self, found: Found, figure: Any) -> None:
+            figure.subplots().plot([row["accuracy"] for row in found.values()])
+
+        def claims(self, found: Found) -> list[Claim]:
+            return [Claim("a|b", "0.6", f"{len(found)} splits", False, "chance")]
+
+    said: list[str] = []
+    arguments = [Tiny()], Settings(tmp_path, quick=True), tmp_path / "out", said.append
+    with pytest.raises(RuntimeError, match="tiny, split 1: ValueError: no more"):
+        run_all(*arguments)
+    (tmp_path / "go on").touch()
+    run_all(*arguments)
+    log = (tmp_path / "log").read_text()
+    assert log == "split 0, 0 before;split 1, 1 before;split 1, 1 before;split 2, 2 before;"
+    assert said[0].startswith("3 parts to run") and said[1].startswith("2 parts to run")
+    row = "| [T] Fig. 1: [tiny](tiny.png) | a\\|b | 0.6 | 3 splits | **no** | chance |\n"
+    assert (tmp_path / "out" / "summary.md").read_text().endswith(row)
+    assert (tmp_path / "out" / "tiny.png").exists()
+    # Parts of other settings are not taken for these.
+    run_all([Tiny()], Settings(tmp_path), tmp_path / "out", said.append)
+    assert "3 parts to run: about 1 minutes" in "".join(said)
+
+
+def test_a_method_beyond_its_time_limit_is_marked_and_not_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    from bench.reproduce import two_stage
+    from bench.reproduce.data import split
+
+    def quick(X: Any, y: np.ndarray, ks: list[int]) -> Any:
+        for k in ks:
+            yield k, 0.001, np.arange(k)
+
+    def slow(X: Any, y: np.ndarray, ks: list[int]) -> Any:
+        yield ks[0], 0.001, np.arange(ks[0])
+        if len(ks) > 1:
+            time.sleep(60)
+
+    y = np.arange(40) % 2
+    data = split(np.random.default_rng(0).normal(size=(40, 5)) + y[:, None], y, 0)
+    found: dict[str, Any] = {}
+    for part in ("split 0", "split 1"):
+        found[part] = two_stage.compare(
+            {"quick": quick, "slow": slow}, data, [1, 5], lambda y, p: np.mean(y == p), 0.5, found
+        )
+        rows = found[part]["rows"]
+        assert rows["slow"]["note"] == "over the limit" and not rows["quick"]["note"]
+        assert rows["slow"]["k"] == [1] and rows["quick"]["k"] == [1, 5]
+        assert len(rows["slow"]["accuracy"]) == 1 and min(rows["quick"]["accuracy"]) > 0.5
+    assert np.isnan(two_stage.at(found, "slow", "accuracy", 1.0))

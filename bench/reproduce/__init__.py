@@ -1,0 +1,84 @@
+"""The figures and tables of the papers on real data, beside the methods that users know.
+
+[C] is *Sparse l1 and l2 Center Classifiers*, [N] *Naive Feature Selection*, [W] the lecture notes
+*Linear Classification*. Each experiment writes its numbers (JSON) and a picture (PNG), and
+``summary.md`` says which claims hold. What is finished is kept: an interrupted run goes on where it
+stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from ..arguments import folder
+from .centers import TEXT_MODELS, CentersAlone, GeneCenters
+from .experiment import Experiment, Settings
+from .genes import GenesTwoStage
+from .naive import DualityGap, GainOverTMNB, RunTimes, SecondStages, TimeAgainstM
+from .notes import (
+    Curves,
+    DiagonalDiscriminants,
+    HeartDisease,
+    Iris,
+    Links,
+    RegularisationPaths,
+)
+from .outliers import Outliers
+from .rivals import PeersTable
+from .runner import run_all
+from .text import TextTwoStage
+
+EXPERIMENTS: tuple[Experiment, ...] = (
+    TextTwoStage("mpqa", splits=50, seconds=(15, 400), accuracy_at_10=0.815),
+    TextTwoStage("sst2", splits=10, seconds=(15, 3600), most=8_000),
+    TextTwoStage("imdb", splits=5, seconds=(30, 2400), most=3_000),
+    TextTwoStage("sentiment140", splits=5, seconds=(15, 2000), most=8_000),
+    GenesTwoStage("singh", (20, 500)),
+    GenesTwoStage("chowdary", (20, 500)),
+    GenesTwoStage("golub", (20, 500), own=True),
+    GenesTwoStage("gordon", (20, 500), own=True),
+    GenesTwoStage("shipp", (20, 500), own=True),
+    CentersAlone("sst2", TEXT_MODELS, (10, 200)),
+    CentersAlone("mpqa", TEXT_MODELS, (10, 60)),
+    GeneCenters("singh", (5, 30)),
+    Outliers(),
+    DualityGap(),
+    SecondStages(),
+    RunTimes(),
+    GainOverTMNB(),
+    TimeAgainstM(),
+    Iris(),
+    HeartDisease(),
+    RegularisationPaths(),
+    DiagonalDiscriminants(),
+    Curves(),
+    Links(),
+    PeersTable("mpqa", text=True, seconds=(30, 900)),
+    PeersTable("singh", text=False, seconds=(50, 1500)),
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the bench can be told."""
+    names = [experiment.name for experiment in EXPERIMENTS]
+    parser.add_argument("--only", nargs="+", choices=names, default=names, help="experiments")
+    parser.add_argument("--quick", action="store_true", help="fewer splits, smaller sets")
+    parser.add_argument("--splits", type=int, help="random splits, also in the full run")
+    parser.add_argument("--output", default="reproduced", help="folder of numbers and pictures")
+    folder(parser)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run what was asked for."""
+    chosen = [e for e in EXPERIMENTS if e.name in options.only]
+    limit = 10.0 if options.quick else 120.0
+    output = Path(options.output)
+    run_all(chosen, Settings(Path(options.data), options.quick, limit, options.splits), output)
+    if options.json:
+        every = {e.name: output / f"{e.name}.json" for e in chosen}
+        found = {
+            name: json.loads(path.read_text()) for name, path in every.items() if path.exists()
+        }
+        Path(options.json).write_text(json.dumps(found, indent=1) + "\n")

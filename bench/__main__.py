@@ -35,7 +35,7 @@ def main() -> None:
     one.add_argument(
         "--skip", nargs="*", default=[], help="rows to leave out, by a part of their name"
     )
-    slope = commands.add_parser("scaling", help="time against rows and against width")
+    slope = commands.add_parser("scaling", help="time against rows, width and classes")
     slope.add_argument("--sizes", type=int, default=5)
     batch = commands.add_parser("stream", help="what one more batch costs, against width")
     gap = commands.add_parser("duality", help="the bounds of sparse multinomial naive Bayes, by k")

@@ -24,7 +24,7 @@ CLASSES = (2, 10, 100, 1000)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the bench can be told."""
-    parser.add_argument("--sizes", type=int, default=5)
+    parser.add_argument("--sizes", type=int, default=5, help="at least two")
     device_and_rounds(parser)
 
 

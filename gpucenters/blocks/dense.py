@@ -224,7 +224,8 @@ class DenseBlock:
 
         # A sort, its input, and the temporaries of the search.
         most = ctx.budget // (48 * n)
-        width = max(1, min(m, most, _LEAST_SORT_COLUMNS + 4 * self._chunk_size(ctx) // n))
+        width = min(-(-m // ctx.threads), _LEAST_SORT_COLUMNS + 4 * self._chunk_size(ctx) // n)
+        width = max(1, min(width, most))
         return SortingPlan(list(ranges(m, width)), sort, column_too_large(n))
 
     def strips(self, columns: Array, ctx: Context) -> Iterator[tuple[slice, DenseStrip]]:

@@ -36,7 +36,7 @@ from gpucenters import (
 
 from .report import Report
 
-PROBLEMS, CHUNK, LIMIT = 30, 5, 600
+PROBLEMS, CHUNK, LIMIT = 5, 1, 600
 MODELS = [
     L2CenterClassifier(k=5),
     L2CenterClassifier(k=5, scale="std"),

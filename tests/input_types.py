@@ -110,7 +110,7 @@ TYPES = (
         (IN_BLOCKS, IN_BLOCKS, IN_MEMORY, MOVED),
     ),
     InputType(
-        "HDF5 or Zarr array; X of a backed AnnData",
+        "HDF5 or Zarr array; CSR or dense X of a backed AnnData",
         (_h5py, _zarr, _backed),
         (IN_PARTS, REFUSED, REFUSED, MOVED),
         "adata.to_memory()",

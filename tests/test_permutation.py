@@ -374,3 +374,11 @@ def test_the_estimator_stays_as_it_is_and_labels_may_be_strings() -> None:
     again = permutation_gains(model.fit(X, y), X, y, 20, random_state=1, verbose=True)
     np.testing.assert_array_equal(found.pvalues, again.pvalues)
     assert found.pvalues[3] == found.pvalues.min()
+
+
+def test_x_in_a_file_is_refused_in_the_name_of_the_function() -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File("memory", "w", driver="core", backing_store=False) as file:
+        X = file.create_dataset("X", data=np.eye(4))
+        with pytest.raises(TypeError, match="permutation_gains needs all of X"):
+            permutation_gains(L2CenterClassifier(), X, [0, 0, 1, 1])

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state, column_or_1d
 
 from ..arrays.context import Context, run_with_oom_retry
+from ..arrays.inputs import check_input
 from ..arrays.namespace import to_numpy
 from ..solvers.permutation import PermutationCounts, count_permutations
 from ..solvers.selection import ranking_key, warn
@@ -206,6 +207,7 @@ def permutation_gains(
         raise TypeError(
             f"permutation_gains takes a classifier of gpucenters, got {type(estimator).__name__}."
         )
+    check_input(X, "X", "permutation_gains")
     count = n_permutations
     if isinstance(count, bool) or not isinstance(count, numbers.Integral) or count < 1:
         raise ValueError(f"n_permutations={n_permutations!r} is not valid: use an int >= 1.")

@@ -111,7 +111,10 @@ def save(model: Classifier | Decomposition | Pipeline, path: Any, *, full: bool 
         model, full = model._joint, True
     name = type(model).__name__
     if MODELS.get(name) is not type(model):
-        raise TypeError(f"model files hold the models of gpucenters, and {name} is none of them.")
+        inner = " Its best_estimator_ is one." if hasattr(model, "best_estimator_") else ""
+        raise TypeError(
+            f"model files hold the models of gpucenters, and {name} is none of them.{inner}"
+        )
     fitted, params = _whole(model) if full else _of_support(model), model.get_params(deep=False)
     known = {n: vars(model)[n] for n in _ATTRIBUTES if n in vars(model)}
     with fitted.backend.current():

@@ -107,7 +107,11 @@ class Copies:
     def _require_shared(self) -> None:
         check_is_fitted(self)
         if not self._is_shared():
-            raise TypeError(f"this {type(self).__name__} was fitted to several labels a sample.")
+            raise TypeError(
+                f"this {type(self).__name__} holds no class statistics, as its model "
+                f"({type(self.estimator).__name__}) was refitted for each binary problem, or y had "
+                "several labels a sample."
+            )
 
     def _with(self, joint: StatisticsClassifier, models: list[Any], **params: Any) -> Self:
         """A copy with these models, and the same binary problems."""

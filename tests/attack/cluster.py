@@ -102,6 +102,8 @@ def _cluster() -> Any:
         ) as cluster,
         Client(cluster) as client,
     ):
+        # A worker that dies while it starts is not started again by its nanny.
+        cluster.adapt(minimum=2, maximum=2, interval="200ms")
         yield client
 
 

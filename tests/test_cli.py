@@ -452,6 +452,40 @@ def test_what_is_wrong_is_said_on_stderr(
     assert sorted(Path.cwd().iterdir()) == before
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["fit", "DATA", "-o", "LINK"],
+        ["fit", "OTHER", "-o", "DATA", "--labels", "DATA"],
+        ["fit", "OTHER", "-o", "DATA", "--test", "DATA"],
+        ["fit", "OTHER", "-o", "DATA", "--test", "OTHER", "--test-labels", "DATA"],
+        ["predict", "OTHER", "DATA", "-o", "LINK"],
+        ["predict", "DATA", "OTHER", "-o", "LINK"],
+        ["predict", "OTHER", "OTHER", "--labels", "DATA", "-o", "LINK"],
+        ["select", "OTHER", "DATA", "-o", "LINK"],
+        ["select", "DATA", "OTHER", "-o", "LINK"],
+        ["path", "DATA", "-o", "LINK"],
+        ["path", "DATA", "--plot", "LINK"],
+        ["path", "OTHER", "--plot", "new.svg", "-o", "./new.svg"],
+        ["fit", ".", "-o", "LINK"],
+    ],
+    ids=" ".join,
+)
+def test_no_output_replaces_a_file_that_the_command_uses(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "300")
+    for name in ("DATA", "OTHER"):
+        Path(name).write_text("kept")
+    Path("LINK").hardlink_to("DATA")
+    run(*arguments, code=2)
+    assert "would replace" in run.err
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == dict.fromkeys(
+        ("DATA", "OTHER", "LINK"), "kept"
+    )
+
+
 def test_strings_from_data_send_nothing_to_the_terminal(run: Run, tmp_path: Path) -> None:
     X, y, names = _numbers()
     data, model = tmp_path / "evil.npz", tmp_path / "model"

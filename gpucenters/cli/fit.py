@@ -60,7 +60,7 @@ def fit(
     and that model is saved.
     """
     estimator = make_model(model)
-    check_place(output)
+    check_place(output, data, reading.labels, test, test_labels)
     if test is not None and test_size is not None:
         raise typer.BadParameter("--test and --test-size exclude each other.")
     if batch_rows is not None and test_size is not None:

@@ -26,7 +26,7 @@ def select(
     json: AsJson = False,
 ) -> None:
     """Write the columns that a model has selected, with labels and names where there are some."""
-    check_place(output)
+    check_place(output, model, data, reading.labels)
     from .models import parse_k
     from .trained import Trained
     from .writers import write_columns

@@ -23,6 +23,7 @@ from gpucenters import L2CenterClassifier, SparseBernoulliNB, SparseMultinomialN
 from gpucenters.cli import app, main
 from gpucenters.cli.models import MODELS, ModelOptions
 from gpucenters.cli.stages import progress_of
+from gpucenters.files.decompositions import DECOMPOSITIONS
 from gpucenters.files.model import MODELS as SAVED
 from gpucenters.readers import FORMATS, read
 
@@ -192,6 +193,23 @@ def test_labels_may_have_files_of_their_own(run: Run, tmp_path: Path) -> None:
     expected = L2CenterClassifier(k=3).fit(X, y).score(X[::-2], y[::-2])
     assert facts["accuracy"] == expected and facts["held_out"] == len(X[::-2])
     assert run.json("path", paths["X"], "--ks", "3", *own)["mean"] == [expected]
+
+
+@pytest.mark.parametrize("kind", list(DECOMPOSITIONS.values()), ids=list(DECOMPOSITIONS))
+def test_a_decomposition_is_inspected_and_has_no_columns_to_select(
+    run: Run, numbers: str, tmp_path: Path, kind: Any
+) -> None:
+    X, y, _ = _numbers()
+    fitted = kind(L2CenterClassifier(k=2)).fit(X, np.where(np.arange(N) < 20, "new", y))
+    fitted.save(tmp_path / "model")
+    held = run.json("inspect", tmp_path / "model")
+    assert (held["model"], held["parameters"]) == (kind.__name__, "as by default")
+    assert (held["estimator"], held["estimator_parameters"]) == ("L2CenterClassifier", {"k": "2"})
+    assert held["classes"] == ["calm", "loud", "new"]
+    assert held["binary_models"] == len(fitted.estimators_) and held["top"] == []
+    assert "binary models" in run("inspect", tmp_path / "model")
+    run("select", tmp_path / "model", numbers, "-o", tmp_path / "x.npz", "-k", "1", code=1)
+    assert "no columns of the whole model" in run.err
 
 
 def test_a_full_file_serves_every_k(run: Run, numbers: str, tmp_path: Path) -> None:

@@ -431,8 +431,21 @@ _FAILURES = [
     (["predict", "MODEL", "OTHER"], "from column 3 on they are not the same"),
     (["predict", "MODEL", "NARROW"], "7 features"),
     (["select", "MODEL", "DATA", "-o", "columns.xyz"], "use .npz, .npy, .csv or .tsv"),
-    (["select", "MODEL", "DATA", "-o", "c.npy", "-k", "5"], "full=True"),
+    (["select", "MODEL", "DATA", "-o", "c.npy", "-k", "5"], "--full"),
     (["path", "DATA", "--scoring", "nothing"], "nothing"),
+    (["fit", "OTHER", "-o", "m", "--text", "t"], "npz has no columns with names, as --text wants"),
+    (["fit", "TEXTS", "-o", "m", "--label", "no"], "there is no column 'no' for --label; the"),
+    (["fit", "TEXTS", "-o", "m", "--format", "svg"], "--format svg is not valid: use one of tsv"),
+    (["fit", "latin.tsv", "-o", "m"], "(such as --encoding latin-1)"),
+    (["fit", "zero.svm", "-o", "m"], "say --zero-based."),
+    (["fit", "text=1.csv", "-o", "m"],
+     "text=1.csv, line 2, column 1: 'u' in the column 'kind' is no number. If the column holds the "
+     "labels or texts, name it: --label or --text"),
+    (["fit", "missing", "-o", "m"], "missing: No such file or directory"),
+    (["fit", "few.csv", "-o", "m", "--label", "kind", "--test-size", "0.2"],
+     "--test-size 0.2 of 4 samples"),
+    (["path", "few.csv", "--label", "kind"], "--cv 5 folds need as many samples of a class"),
+    (["path", "few.csv", "--label", "kind", "--n-splits", "2"], "--test-size"),
     (["demo", "--device", "abacus"], "unknown device 'abacus'"),
 ]  # fmt: skip
 
@@ -459,6 +472,10 @@ def test_what_is_wrong_is_said_on_stderr(
     np.savez("other.npz", X=X, y=y, feature_names=[*names[:2], "new", *names[3:]])
     np.savez("narrow.npz", X=X[:, 1:], y=y)
     np.savez("unlabelled.npz", X=X)
+    Path("text=1.csv").write_text("kind,a\nu,1\n")
+    Path("few.csv").write_text("kind,a\nu,1\nu,2\nv,3\nv,4\n")
+    Path("latin.tsv").write_bytes(b"label\ttext\na\t\xe9\n")
+    Path("zero.svm").write_text("1 0:2\n")
     Path("folder").mkdir()
     there = {"DATA": numbers, "TEXTS": texts, "MODEL": "model", "FOLDER": "folder"}
     there |= {n: f"{n.lower()}.npz" for n in ("OTHER", "NARROW", "UNLABELLED")}

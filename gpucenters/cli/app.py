@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import warnings
 from collections.abc import Sequence
@@ -83,7 +84,24 @@ def run(arguments: Sequence[str]) -> int:
 def _sentence(error: BaseException) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
-    return str(error) or type(error).__name__
+    # The place of a ReadError is the name of a file, which stays as it is.
+    what = getattr(error, "what", str(error))
+    return str(error).replace(what, _with_flags(what)) if what else type(error).__name__
+
+
+def _with_flags(text: str) -> str:
+    """A sentence of the library with options of the commands for its keyword arguments."""
+    commands: Any = typer.main.get_command(app)
+    every = [parameter for command in commands.commands.values() for parameter in command.params]
+    flags = {p.name: max(p.opts, key=len) for p in every if p.opts[0].startswith("-")}
+
+    def flag(found: re.Match[str]) -> str:
+        name, value = found.groups()
+        given = "" if value in (None, "True", "...") else " " + value.strip("'")
+        return flags[name] + given
+
+    value = r"'[^']*'|\[[^]]*\]|\.\.\.|[-\w]+(?:\.\w+)*"
+    return re.sub(rf"(?<![\w./-])({'|'.join(flags)}) ?= ?({value})?", flag, text)
 
 
 def _show_warning(message: Any, *_: Any) -> None:

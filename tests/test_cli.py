@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import signal
 import subprocess
@@ -567,6 +568,22 @@ def test_an_interrupt_leaves_no_half_written_file(
         run("select", model, numbers, "-o", tmp_path / "out.npy", code=130)
         assert run.err.endswith("interrupted\n")
     assert sorted(tmp_path.iterdir()) == before and model.read_bytes() == content
+
+
+@pytest.mark.parametrize("command", [["devices"], ["devices", "--json"], ["predict"]])
+def test_output_that_nobody_reads_ends_a_command_quietly(
+    numbers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str], capfd: Any
+) -> None:
+    if command == ["predict"]:
+        command = ["predict", str(tmp_path / "model"), numbers]
+        assert main(["fit", numbers, "-o", command[1]]) == 0
+        capfd.readouterr()
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w") as stdout:
+        monkeypatch.setattr(sys, "stdout", stdout)
+        assert main(command) == 141
+    assert capfd.readouterr().err == ""
 
 
 def test_sigterm_is_an_interrupt() -> None:

@@ -29,7 +29,8 @@ _FAILURES = (ValueError, TypeError, OSError, MemoryError, RuntimeError, ImportEr
 
 app = typer.Typer(
     help="Exact sparse center classifiers: classify with few features, and select features.",
-    epilog="Results go to stdout, messages to stderr. Exit status: 0, 1 (failed) or 2 (usage).",
+    epilog="Results go to stdout, messages to stderr. Exit status: 0, 1 (failed), 2 (usage), 130 "
+    "(interrupted) or 141 (nothing reads the output any more).",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import signal
 import subprocess
@@ -23,6 +24,7 @@ from gpucenters import L2CenterClassifier, SparseBernoulliNB, SparseMultinomialN
 from gpucenters.cli import app, main
 from gpucenters.cli.models import MODELS, ModelOptions
 from gpucenters.cli.stages import progress_of
+from gpucenters.files.decompositions import DECOMPOSITIONS
 from gpucenters.files.model import MODELS as SAVED
 from gpucenters.readers import FORMATS, read
 
@@ -192,6 +194,23 @@ def test_labels_may_have_files_of_their_own(run: Run, tmp_path: Path) -> None:
     expected = L2CenterClassifier(k=3).fit(X, y).score(X[::-2], y[::-2])
     assert facts["accuracy"] == expected and facts["held_out"] == len(X[::-2])
     assert run.json("path", paths["X"], "--ks", "3", *own)["mean"] == [expected]
+
+
+@pytest.mark.parametrize("kind", list(DECOMPOSITIONS.values()), ids=list(DECOMPOSITIONS))
+def test_a_decomposition_is_inspected_and_has_no_columns_to_select(
+    run: Run, numbers: str, tmp_path: Path, kind: Any
+) -> None:
+    X, y, _ = _numbers()
+    fitted = kind(L2CenterClassifier(k=2)).fit(X, np.where(np.arange(N) < 20, "new", y))
+    fitted.save(tmp_path / "model")
+    held = run.json("inspect", tmp_path / "model")
+    assert (held["model"], held["parameters"]) == (kind.__name__, "as by default")
+    assert (held["estimator"], held["estimator_parameters"]) == ("L2CenterClassifier", {"k": "2"})
+    assert held["classes"] == ["calm", "loud", "new"]
+    assert held["binary_models"] == len(fitted.estimators_) and held["top"] == []
+    assert "binary models" in run("inspect", tmp_path / "model")
+    run("select", tmp_path / "model", numbers, "-o", tmp_path / "x.npz", "-k", "1", code=1)
+    assert "no columns of the whole model" in run.err
 
 
 def test_a_full_file_serves_every_k(run: Run, numbers: str, tmp_path: Path) -> None:
@@ -413,8 +432,21 @@ _FAILURES = [
     (["predict", "MODEL", "OTHER"], "from column 3 on they are not the same"),
     (["predict", "MODEL", "NARROW"], "7 features"),
     (["select", "MODEL", "DATA", "-o", "columns.xyz"], "use .npz, .npy, .csv or .tsv"),
-    (["select", "MODEL", "DATA", "-o", "c.npy", "-k", "5"], "full=True"),
+    (["select", "MODEL", "DATA", "-o", "c.npy", "-k", "5"], "--full"),
     (["path", "DATA", "--scoring", "nothing"], "nothing"),
+    (["fit", "OTHER", "-o", "m", "--text", "t"], "npz has no columns with names, as --text wants"),
+    (["fit", "TEXTS", "-o", "m", "--label", "no"], "there is no column 'no' for --label; the"),
+    (["fit", "TEXTS", "-o", "m", "--format", "svg"], "--format svg is not valid: use one of tsv"),
+    (["fit", "latin.tsv", "-o", "m"], "(such as --encoding latin-1)"),
+    (["fit", "zero.svm", "-o", "m"], "say --zero-based."),
+    (["fit", "text=1.csv", "-o", "m"],
+     "text=1.csv, line 2, column 1: 'u' in the column 'kind' is no number. If the column holds the "
+     "labels or texts, name it: --label or --text"),
+    (["fit", "missing", "-o", "m"], "missing: No such file or directory"),
+    (["fit", "few.csv", "-o", "m", "--label", "kind", "--test-size", "0.2"],
+     "--test-size 0.2 of 4 samples"),
+    (["path", "few.csv", "--label", "kind"], "--cv 5 folds need as many samples of a class"),
+    (["path", "few.csv", "--label", "kind", "--n-splits", "2"], "--test-size"),
     (["demo", "--device", "abacus"], "unknown device 'abacus'"),
 ]  # fmt: skip
 
@@ -441,6 +473,10 @@ def test_what_is_wrong_is_said_on_stderr(
     np.savez("other.npz", X=X, y=y, feature_names=[*names[:2], "new", *names[3:]])
     np.savez("narrow.npz", X=X[:, 1:], y=y)
     np.savez("unlabelled.npz", X=X)
+    Path("text=1.csv").write_text("kind,a\nu,1\n")
+    Path("few.csv").write_text("kind,a\nu,1\nu,2\nv,3\nv,4\n")
+    Path("latin.tsv").write_bytes(b"label\ttext\na\t\xe9\n")
+    Path("zero.svm").write_text("1 0:2\n")
     Path("folder").mkdir()
     there = {"DATA": numbers, "TEXTS": texts, "MODEL": "model", "FOLDER": "folder"}
     there |= {n: f"{n.lower()}.npz" for n in ("OTHER", "NARROW", "UNLABELLED")}
@@ -450,6 +486,40 @@ def test_what_is_wrong_is_said_on_stderr(
     if code == 1:
         assert run.err.startswith("error: ") and run.err.count("\n") == 1
     assert sorted(Path.cwd().iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["fit", "DATA", "-o", "LINK"],
+        ["fit", "OTHER", "-o", "DATA", "--labels", "DATA"],
+        ["fit", "OTHER", "-o", "DATA", "--test", "DATA"],
+        ["fit", "OTHER", "-o", "DATA", "--test", "OTHER", "--test-labels", "DATA"],
+        ["predict", "OTHER", "DATA", "-o", "LINK"],
+        ["predict", "DATA", "OTHER", "-o", "LINK"],
+        ["predict", "OTHER", "OTHER", "--labels", "DATA", "-o", "LINK"],
+        ["select", "OTHER", "DATA", "-o", "LINK"],
+        ["select", "DATA", "OTHER", "-o", "LINK"],
+        ["path", "DATA", "-o", "LINK"],
+        ["path", "DATA", "--plot", "LINK"],
+        ["path", "OTHER", "--plot", "new.svg", "-o", "./new.svg"],
+        ["fit", ".", "-o", "LINK"],
+    ],
+    ids=" ".join,
+)
+def test_no_output_replaces_a_file_that_the_command_uses(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "300")
+    for name in ("DATA", "OTHER"):
+        Path(name).write_text("kept")
+    Path("LINK").hardlink_to("DATA")
+    run(*arguments, code=2)
+    assert "would replace" in run.err
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == dict.fromkeys(
+        ("DATA", "OTHER", "LINK"), "kept"
+    )
 
 
 def test_strings_from_data_send_nothing_to_the_terminal(run: Run, tmp_path: Path) -> None:
@@ -498,6 +568,22 @@ def test_an_interrupt_leaves_no_half_written_file(
         run("select", model, numbers, "-o", tmp_path / "out.npy", code=130)
         assert run.err.endswith("interrupted\n")
     assert sorted(tmp_path.iterdir()) == before and model.read_bytes() == content
+
+
+@pytest.mark.parametrize("command", [["devices"], ["devices", "--json"], ["predict"]])
+def test_output_that_nobody_reads_ends_a_command_quietly(
+    numbers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str], capfd: Any
+) -> None:
+    if command == ["predict"]:
+        command = ["predict", str(tmp_path / "model"), numbers]
+        assert main(["fit", numbers, "-o", command[1]]) == 0
+        capfd.readouterr()
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w") as stdout:
+        monkeypatch.setattr(sys, "stdout", stdout)
+        assert main(command) == 141
+    assert capfd.readouterr().err == ""
 
 
 def test_sigterm_is_an_interrupt() -> None:

@@ -274,11 +274,11 @@ def test_options_that_do_not_fit(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=f"format='tab' is not valid: use one of {FORMATS[0]}, "):
         read(path, format="tab")
     with pytest.raises(ReadError, match=r"data: its name tells no format: give format=, of tsv, "):
-        read(tmp_path / "data")
+        read(write(tmp_path / "data", ""))
     with pytest.raises(ValueError, match="rows=0 is not valid"):
         batches(path, 0)
     with pytest.raises(FileNotFoundError):
-        read(tmp_path / "missing.csv")
+        read(tmp_path / "missing")
     with pytest.raises(FileNotFoundError):
         read(tmp_path / "missing.npy")
 

@@ -16,7 +16,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        The exit status: 0, 1 where the work failed, 2 for wrong usage, 130 after an interrupt.
+        The exit status: 0, 1 where the work failed, 2 for wrong usage, 130 after an interrupt,
+        141 where what reads the output has ended.
     """
     try:
         from .app import run, stop_on_sigterm

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import warnings
 from collections.abc import Sequence
@@ -28,7 +29,8 @@ _FAILURES = (ValueError, TypeError, OSError, MemoryError, RuntimeError, ImportEr
 
 app = typer.Typer(
     help="Exact sparse center classifiers: classify with few features, and select features.",
-    epilog="Results go to stdout, messages to stderr. Exit status: 0, 1 (failed) or 2 (usage).",
+    epilog="Results go to stdout, messages to stderr. Exit status: 0, 1 (failed), 2 (usage), 130 "
+    "(interrupted) or 141 (nothing reads the output any more).",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
@@ -83,7 +85,24 @@ def run(arguments: Sequence[str]) -> int:
 def _sentence(error: BaseException) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
-    return str(error) or type(error).__name__
+    # The place of a ReadError is the name of a file, which stays as it is.
+    what = getattr(error, "what", str(error))
+    return str(error).replace(what, _with_flags(what)) if what else type(error).__name__
+
+
+def _with_flags(text: str) -> str:
+    """A sentence of the library with options of the commands for its keyword arguments."""
+    commands: Any = typer.main.get_command(app)
+    every = [parameter for command in commands.commands.values() for parameter in command.params]
+    flags = {p.name: max(p.opts, key=len) for p in every if p.opts[0].startswith("-")}
+
+    def flag(found: re.Match[str]) -> str:
+        name, value = found.groups()
+        given = "" if value in (None, "True", "...") else " " + value.strip("'")
+        return flags[name] + given
+
+    value = r"'[^']*'|\[[^]]*\]|\.\.\.|[-\w]+(?:\.\w+)*"
+    return re.sub(rf"(?<![\w./-])({'|'.join(flags)}) ?= ?({value})?", flag, text)
 
 
 def _show_warning(message: Any, *_: Any) -> None:

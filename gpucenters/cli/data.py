@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -129,11 +130,31 @@ class TextOptions:
             raise typer.BadParameter(str(error)) from error
 
 
-def check_place(output: str | None) -> None:
-    """Raise for an output in a folder that does not exist, before the work that leads to it."""
+def check_place(output: str | None, *others: str | None) -> None:
+    """Raise for an output that cannot be written, before the work that leads to it.
+
+    Parameters
+    ----------
+    output : str or None
+        In a folder that exists; "-" is stdout.
+    *others : str or None
+        Files that the command reads or also writes, which the output would replace.
+    """
     folder = os.path.dirname(output or "")
     if folder and not os.path.isdir(folder):
         raise typer.BadParameter(f"the folder {folder!r} of the output does not exist.")
+    for other in others:
+        if output and other and "-" not in (output, other) and _overwrites(output, other):
+            raise typer.BadParameter(
+                f"the output {output!r} would replace {other!r}, or lie in it."
+            )
+
+
+def _overwrites(output: str, other: str) -> bool:
+    """Whether two paths are one file, by any links, or the other a folder around the output."""
+    if os.path.exists(output) and os.path.exists(other) and os.path.samefile(output, other):
+        return True
+    return Path(output).resolve().is_relative_to(Path(other).resolve())
 
 
 def labelled(data: Data, source: str) -> Data:

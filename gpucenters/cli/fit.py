@@ -60,7 +60,7 @@ def fit(
     and that model is saved.
     """
     estimator = make_model(model)
-    check_place(output)
+    check_place(output, data, reading.labels, test, test_labels)
     if test is not None and test_size is not None:
         raise typer.BadParameter("--test and --test-size exclude each other.")
     if batch_rows is not None and test_size is not None:
@@ -182,9 +182,15 @@ def _split(data: Data, test_size: float, seed: int) -> tuple[Data, Data]:
     from sklearn.model_selection import train_test_split
 
     assert data.y is not None
-    parts = train_test_split(
-        np.arange(len(data)), test_size=test_size, stratify=data.y, random_state=seed
-    )
+    try:
+        parts = train_test_split(
+            np.arange(len(data)), test_size=test_size, stratify=data.y, random_state=seed
+        )
+    except ValueError as error:
+        raise ValueError(
+            f"--test-size {test_size:g} of {len(data):,} samples is no share with samples of every "
+            "class on both sides: use another one, or name held-out data by --test."
+        ) from error
 
     def rows(index: Any) -> Any:
         return [data.X[i] for i in index] if data.is_text else data.X[index]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import os
+import sys
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from typing import Any, get_type_hints
@@ -12,6 +14,7 @@ import typer
 from .output import say
 
 INTERRUPTED = 130  # as shells count SIGINT
+BROKEN_PIPE = 141  # and SIGPIPE
 
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
@@ -47,6 +50,12 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
         }
         try:
             command(**given, **made)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # What is still buffered would fail again when the process ends.
+            with open(os.devnull, "wb") as nowhere:
+                os.dup2(nowhere.fileno(), sys.stdout.fileno())
+            raise typer.Exit(BROKEN_PIPE) from None
         except KeyboardInterrupt:
             say("interrupted")
             raise typer.Exit(INTERRUPTED) from None

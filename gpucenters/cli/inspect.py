@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -25,7 +26,9 @@ def inspect(
     from .trained import Trained
 
     trained = Trained.load(model, "cpu")
-    facts, best = _facts(trained), _best(trained, top)
+    # Several binary models select features each for itself, and have no best ones in common.
+    best = _best(trained, top) if trained.selects else []
+    facts = _facts(trained)
     classes = trained.classifier.classes_.tolist()
     if json:
         show_json(facts | {"classes": classes, "top": best})
@@ -39,13 +42,18 @@ def _facts(trained: Trained) -> dict[str, Any]:
     model = trained.classifier
     facts = {
         "model": type(model).__name__,
-        "parameters": _changed(model, ("k", "device", "verbose")) or "as by default",
+        "parameters": _changed(model, ("k", "device", "verbose", "estimator")) or "as by default",
         "classes": model.classes_.tolist(),
         "features": model.n_features_in_,
-        "selected": len(model.support_),
-        "objective": model.objective_,
-        "holds": _holds(model),
     }
+    if trained.selects:
+        facts["selected"] = len(model.support_)
+        facts |= {"objective": model.objective_, "holds": _holds(model)}
+    else:
+        facts["binary_models"] = len(model.estimators_)
+        facts["estimator"] = type(model.estimator).__name__
+        parameters = _changed(model.estimator, ("device", "verbose"))
+        facts["estimator_parameters"] = parameters or "as by default"
     vectorizer = trained.vectorizer
     if vectorizer is not None:
         facts["vectorizer"] = type(vectorizer).__name__
@@ -55,11 +63,11 @@ def _facts(trained: Trained) -> dict[str, Any]:
 
 def _changed(estimator: Any, known: tuple[str, ...]) -> dict[str, str]:
     """The parameters that are not as by default, but for those that are shown elsewhere."""
-    default = type(estimator)().get_params()
+    default = signature(type(estimator)).parameters
     return {
         name: str(value)
-        for name, value in estimator.get_params().items()
-        if name not in known and str(value) != str(default[name])
+        for name, value in estimator.get_params(deep=False).items()
+        if name not in known and str(value) != str(default[name].default)
     }
 
 

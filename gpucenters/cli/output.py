@@ -38,15 +38,21 @@ def safe(value: Any) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Raise the error, in whose handler this is called, for the command to end by."""
+        raise
+
+
 def console() -> Console:
     """The console of results."""
     width = None if sys.stdout.isatty() else _WIDTH
-    return Console(width=width, markup=False, highlight=False, emoji=False)
+    return _Console(width=width, markup=False, highlight=False, emoji=False)
 
 
 def messages() -> Console:
     """The console of messages."""
-    return Console(stderr=True, soft_wrap=True, markup=False, highlight=False, emoji=False)
+    return _Console(stderr=True, soft_wrap=True, markup=False, highlight=False, emoji=False)
 
 
 def say(message: Any, style: str = "") -> None:

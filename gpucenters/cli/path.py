@@ -54,8 +54,9 @@ def path(
     by SparsityPath.from_json in Python.
     """
     estimator = make_model(model)
-    check_place(output)
-    check_place(plot)
+    read = (data, reading.labels, test, test_labels)
+    check_place(output, *read)
+    check_place(plot, *read, output)
     axes = None if plot is None else _axes(plot)
     vectorizer = text.make()
     import gpucenters

@@ -46,7 +46,7 @@ def predict(
         raise typer.BadParameter("--proba and --decision exclude each other.")
     if data == "-" and model == "-":
         raise typer.BadParameter("MODEL and DATA cannot both be stdin.")
-    check_place(output)
+    check_place(output, model, data, reading.labels)
     from .trained import Trained
 
     trained = Trained.load(model, device)

@@ -26,12 +26,17 @@ def select(
     json: AsJson = False,
 ) -> None:
     """Write the columns that a model has selected, with labels and names where there are some."""
-    check_place(output)
+    check_place(output, model, data, reading.labels)
     from .models import parse_k
     from .trained import Trained
     from .writers import write_columns
 
     trained = Trained.load(model, "cpu")
+    if not trained.selects:
+        raise ValueError(
+            f"{model}: the binary models of {type(trained.classifier).__name__} select features "
+            "each for itself, so there are no columns of the whole model to write."
+        )
     if k is not None:
         trained = trained.with_k(parse_k(k))
     found = reading.read(data, trained.n_features)

@@ -43,6 +43,11 @@ class Trained:
         """The number of columns that data must have; None for texts."""
         return None if self.vectorizer is not None else self.classifier.n_features_in_
 
+    @property
+    def selects(self) -> bool:
+        """Whether the model selects features; a decomposition has binary models that do."""
+        return hasattr(self.classifier, "support_")
+
     def with_k(self, k: int | float | str) -> Trained:
         """The model at another k."""
         return replace(self, classifier=self.classifier.with_k(k))

@@ -7,7 +7,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit, check_cv
+from sklearn.model_selection import (
+    GroupShuffleSplit,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+    check_cv,
+)
 
 from ..arrays.backend import backend_of
 from ..arrays.namespace import array_namespace, is_numpy, is_sparse, to_numpy
@@ -29,7 +34,15 @@ def make_splitter(
 ) -> Any:
     """The splitter that the parameters of `sparsity_path` mean."""
     if n_splits is None:
-        return check_cv(5 if cv is None else cv, y, classifier=True)
+        splitter = check_cv(5 if cv is None else cv, y, classifier=True)
+        if isinstance(splitter, StratifiedKFold) and splitter is not cv:
+            most = np.unique(y, return_counts=True)[1].max()
+            if splitter.n_splits > most:  # named as the parameter here is
+                raise ValueError(
+                    f"cv={splitter.n_splits} folds need as many samples of a class, and the "
+                    f"largest class has {most}: use fewer folds, or more samples."
+                )
+        return splitter
     if cv is not None:
         raise ValueError("cv and n_splits exclude each other: cv has its own number of splits.")
     if isinstance(n_splits, bool) or not isinstance(n_splits, numbers.Integral) or n_splits < 1:

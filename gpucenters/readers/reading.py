@@ -194,5 +194,7 @@ def _guessed(path: Any) -> str:
     known = (format for pattern, format in _NAMES.items() if re.fullmatch(pattern, name))
     format = next(known, None) or _SUFFIXES.get(Path(name).suffix)
     if format is None:
+        if path != "-":
+            os.stat(path)  # a file that is not there has no format to tell
         raise ReadError(path, f"its name tells no format: give format=, of {', '.join(FORMATS)}.")
     return format

@@ -77,8 +77,8 @@ def _numbers(
     for i, value in enumerate(fields):
         if i != label and not _is_number(value):
             raise table.error(
-                f"{value[:50]!r} in the column {header[i]!r} is no number. If the table holds "
-                "texts, name their column: text=...",
+                f"{value[:50]!r} in the column {header[i]!r} is no number. If the column "
+                "holds the labels or texts, name it: label=... or text=...",
                 i,
             )
     raise AssertionError("NumPy and Python read numbers alike")

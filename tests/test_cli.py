@@ -177,6 +177,7 @@ def test_held_out_samples_are_scored(run: Run, numbers: str, tmp_path: Path) -> 
     shown = run("fit", numbers, "-o", model, "-k", "50%", "--test", numbers)
     expected = L2CenterClassifier(k=0.5).fit(X, y).score(X, y)
     assert re.search(rf"accuracy\s+{expected:.6g}\s", shown) and "reading" in shown
+    assert re.search(r"model \([1-9][\d.]* kB\)", " ".join(shown.split()))
     facts = run.json("fit", numbers, "-o", model, "--test-size", "0.2", "--seed", "3")
     assert (facts["samples"], facts["held_out"]) == (72, 18)
     assert facts["classes"] == {"calm": 36, "loud": 36}
@@ -442,6 +443,7 @@ _FAILURES = [
     (["fit", "text=1.csv", "-o", "m"],
      "text=1.csv, line 2, column 1: 'u' in the column 'kind' is no number. If the column holds the "
      "labels or texts, name it: --label or --text"),
+    (["fit", "ragged.csv", "-o", "m"], "this row has 1 field, not 2."),
     (["fit", "missing", "-o", "m"], "missing: No such file or directory"),
     (["fit", "few.csv", "-o", "m", "--label", "kind", "--test-size", "0.2"],
      "--test-size 0.2 of 4 samples"),
@@ -475,6 +477,7 @@ def test_what_is_wrong_is_said_on_stderr(
     np.savez("unlabelled.npz", X=X)
     Path("text=1.csv").write_text("kind,a\nu,1\n")
     Path("few.csv").write_text("kind,a\nu,1\nu,2\nv,3\nv,4\n")
+    Path("ragged.csv").write_text("label,a\nu\n")
     Path("latin.tsv").write_bytes(b"label\ttext\na\t\xe9\n")
     Path("zero.svm").write_text("1 0:2\n")
     Path("folder").mkdir()

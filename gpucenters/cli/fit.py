@@ -181,6 +181,8 @@ def _split(data: Data, test_size: float, seed: int) -> tuple[Data, Data]:
     import numpy as np
     from sklearn.model_selection import train_test_split
 
+    from ..readers.errors import counted
+
     assert data.y is not None
     try:
         parts = train_test_split(
@@ -188,8 +190,8 @@ def _split(data: Data, test_size: float, seed: int) -> tuple[Data, Data]:
         )
     except ValueError as error:
         raise ValueError(
-            f"--test-size {test_size:g} of {len(data):,} samples is no share with samples of every "
-            "class on both sides: use another one, or name held-out data by --test."
+            f"--test-size {test_size:g} of {counted(len(data), 'sample')} is no share with samples "
+            "of every class on both sides: use another one, or name held-out data by --test."
         ) from error
 
     def rows(index: Any) -> Any:
@@ -210,7 +212,12 @@ def _score(trained: Trained, data: Data, source: str) -> dict[str, Any]:
 def _saved(output: str) -> dict[str, Any]:
     if output == "-":
         return {}
-    return {"saved": f"{output} ({os.path.getsize(output) / 1e6:,.2f} MB)"}
+    size = os.path.getsize(output)
+    return {
+        "saved": f"{output} ({size / 1e6:,.2f} MB)"
+        if size >= 1e6
+        else f"{output} ({size / 1e3:.1f} kB)"
+    }
 
 
 def _save(trained: Trained, output: str, *, full: bool) -> None:

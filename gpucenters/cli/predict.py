@@ -47,6 +47,7 @@ def predict(
     if data == "-" and model == "-":
         raise typer.BadParameter("MODEL and DATA cannot both be stdin.")
     check_place(output, model, data, reading.labels)
+    from ..readers.errors import counted
     from .trained import Trained
 
     trained = Trained.load(model, device)
@@ -69,7 +70,7 @@ def predict(
     if json:
         show_json(result.facts() | {"output": output})
     elif result.labelled:
-        say(f"accuracy {result.accuracy:.4f} of {result.labelled:,} samples")
+        say(f"accuracy {result.accuracy:.4f} of {counted(result.labelled, 'sample')}")
 
 
 def _with_progress(batches: Iterator[Data]) -> Iterator[Data]:

@@ -27,6 +27,7 @@ def select(
 ) -> None:
     """Write the columns that a model has selected, with labels and names where there are some."""
     check_place(output, model, data, reading.labels)
+    from ..readers.errors import counted
     from .models import parse_k
     from .trained import Trained
     from .writers import write_columns
@@ -47,4 +48,5 @@ def select(
         shape = {"samples": columns.shape[0], "features": columns.shape[1]}
         show_json(shape | {"names": names, "output": output})
     else:
-        say(f"{columns.shape[0]:,} samples x {columns.shape[1]:,} features in {output}")
+        samples, features = map(counted, columns.shape, ("sample", "feature"))
+        say(f"{samples} x {features} in {output}")

@@ -12,6 +12,7 @@ import numpy as np
 import gpucenters
 
 from ..arrays.namespace import to_numpy
+from ..readers.errors import counted
 
 if TYPE_CHECKING:
     from ..readers import Data
@@ -76,8 +77,8 @@ class Trained:
                 min(len(known), len(given)),
             )
             raise ValueError(
-                f"{source} has {len(given)} columns and the model {len(known)}: from column "
-                f"{at + 1} on they are not the same, or not in the same order."
+                f"{source} has {counted(len(given), 'column')} and the model {len(known)}: from "
+                f"column {at + 1} on they are not the same, or not in the same order."
             )
         return data.X
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .data import Data, Options
-from .errors import ReadError
+from .errors import ReadError, counted
 from .lines import text_lines
 from .rows import CsvRows
 
@@ -47,7 +47,7 @@ def _tweets(path: Any, rows: int, options: Options) -> Iterator[tuple[str, str]]
     table = CsvRows(_lines(path, rows, options), path)
     for fields in table:
         if len(fields) != _FIELDS:
-            what = f"this row has {len(fields)} fields, and {_FIELDS} are wanted."
+            what = f"this row has {counted(len(fields), 'field')}, not {_FIELDS}."
             raise table.error(what, min(len(fields), _FIELDS))
         if fields[0] not in _POLARITIES:
             raise table.error(f"the polarity {fields[0][:50]!r} is none of 0, 2 and 4.", 0)

@@ -5,6 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 
+def counted(number: int, what: str) -> str:
+    """A number of things: "1 row", "1,000 rows"."""
+    return f"{number:,} {what}{'s' * (number != 1)}"
+
+
 class ReadError(ValueError):
     """A file that does not hold what its format says, with the place.
 

@@ -13,7 +13,7 @@ import scipy.sparse
 
 from .columns import LONGEST_LABEL, as_labels, find_column
 from .data import Data, Options
-from .errors import ReadError
+from .errors import ReadError, counted
 from .lines import too_large
 from .whole import joined
 
@@ -92,7 +92,9 @@ class _Cells:
             raise ReadError(path, f"X must be a table of numbers, not {dtype} of shape {shape}.")
         for what, found, expected in (("obs", y, shape[0]), ("var", names, shape[1])):
             if found is not None and len(found) != expected:
-                raise ReadError(path, f"X has the shape {shape}, and {what} {len(found):,} rows.")
+                raise ReadError(
+                    path, f"X has the shape {shape}, and {what} {counted(len(found), 'row')}."
+                )
         return cls(X, y, names, sum(part.size * part.dtype.itemsize for part in stored))
 
     @property
@@ -127,7 +129,9 @@ def _csr_rows(path: Any, X: Any, limit: float) -> Any:
     if indptr.dtype.kind not in "iu" or group["indices"].dtype.kind not in "iu":
         raise ReadError(path, "X is damaged: the indices of a sparse matrix are whole numbers.")
     if indptr.shape != (n + 1,) or indptr[0] or np.any(np.diff(indptr.astype(np.int64)) < 0):
-        raise ReadError(path, f"X is damaged: its indptr does not ascend from 0 over {n:,} rows.")
+        raise ReadError(
+            path, f"X is damaged: its indptr does not ascend from 0 over {counted(n, 'row')}."
+        )
     if int(indptr[-1]) > stored:
         what = f"its indptr ends at {int(indptr[-1]):,} of {stored:,} stored values."
         raise ReadError(path, f"X is damaged: {what}")

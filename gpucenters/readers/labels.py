@@ -11,13 +11,14 @@ import numpy as np
 from .arrays import check_labels, mapped
 from .columns import label_fault
 from .data import Data, Options
-from .errors import ReadError
+from .errors import ReadError, counted
 from .lines import text_lines
 
 
 def with_labels(batches: Iterator[Data], path: Any, options: Options) -> Iterator[Data]:
     """The batches with the labels beside them."""
     labels, start = read_labels(options.labels, options), 0
+    held = counted(len(labels), "label")
     for batch in batches:
         stop = start + len(batch)
         if stop > len(labels):
@@ -27,8 +28,9 @@ def with_labels(batches: Iterator[Data], path: Any, options: Options) -> Iterato
     else:
         if start == len(labels):
             return
-        raise ReadError(options.labels, f"has {len(labels):,} labels for {start:,} rows of {path}.")
-    raise ReadError(options.labels, f"has {len(labels):,} labels, and {path} has more rows.")
+        rows = counted(start, "row")
+        raise ReadError(options.labels, f"has {held} for {rows} of {path}.")
+    raise ReadError(options.labels, f"has {held}, and {path} has more rows.")
 
 
 def read_labels(path: Any, options: Options) -> np.ndarray:

@@ -15,7 +15,7 @@ import scipy.sparse
 from sklearn.datasets import load_svmlight_file
 
 from .data import Data, Options
-from .errors import ReadError
+from .errors import ReadError, counted
 from .lines import raw_lines
 
 _BLOCK = 2**16  # lines at a time
@@ -106,7 +106,7 @@ def _fault(token: bytes, at: int, last: int, options: Options) -> tuple[str, int
     if number <= last:
         return f"the index of {shown} is not larger than the one before it.", last
     if options.n_features is not None and number - first >= options.n_features:
-        return f"the index of {shown} is beyond the {options.n_features:,} features.", last
+        return f"the index of {shown} is beyond the {counted(options.n_features, 'feature')}.", last
     if not _number(value, finite=False):
         return f"the value of {shown} is no number.", last
     return "", number

@@ -11,6 +11,7 @@ import numpy as np
 
 from .columns import find_column, label_fault
 from .data import Data, Options
+from .errors import counted
 from .lines import text_lines
 from .rows import CsvRows, TabRows
 
@@ -55,7 +56,7 @@ def _parsed(
     width = len(header)
     for fields in rows:
         if len(fields) != width:
-            what = f"this row has {len(fields)} fields, and {width} are wanted."
+            what = f"this row has {counted(len(fields), 'field')}, not {width}."
             raise table.error(what, min(len(fields), width))
         y = None if label is None else fields[label]
         if label is not None and y is not None and (fault := label_fault(y)):

@@ -36,11 +36,12 @@ def make_splitter(
     if n_splits is None:
         splitter = check_cv(5 if cv is None else cv, y, classifier=True)
         if isinstance(splitter, StratifiedKFold) and splitter is not cv:
-            most = np.unique(y, return_counts=True)[1].max()
+            most = int(np.unique(y, return_counts=True)[1].max())
             if splitter.n_splits > most:  # named as the parameter here is
                 raise ValueError(
                     f"cv={splitter.n_splits} folds need as many samples of a class, and the "
-                    f"largest class has {most}: use fewer folds, or more samples."
+                    f"largest class has {most} sample{'s' * (most != 1)}: use fewer folds, or more "
+                    "samples."
                 )
         return splitter
     if cv is not None:

@@ -31,15 +31,15 @@ N_TOPICAL, LEAN = 500, 6.0  # words that one class uses more often, and how much
 
 _NEXT = """\
 Next, on the command line (each has --help):
-  gpucenters fit DATA -o MODEL      fit to your own text, CSV, svmlight, .npz or .npy
+  gpucenters fit DATA -o MODEL      fit to your own text, table or matrix file
   gpucenters path DATA              how many features are enough
   gpucenters inspect MODEL          which features, and the centers of the classes
   gpucenters predict MODEL DATA     the classes of new samples
   gpucenters check --device cuda    whether your GPU computes what the CPU does, and how fast
 
-In Python: L2CenterClassifier, L1CenterClassifier, MahalanobisCenterClassifier, SparseBernoulliNB
-and SparseMultinomialNB have fit, with_k, predict, transform and save; load, sparsity_path,
-SparsityPathCV, permutation_gains and plot_centers are functions of gpucenters."""
+In Python: L2CenterClassifier, SparseBernoulliNB and the other models have fit, with_k, predict,
+transform and save; load, sparsity_path, SparsityPathCV, permutation_gains and plot_centers are in
+gpucenters too. The README says which model for which data."""
 
 
 def run_demo(device: str) -> None:

@@ -22,7 +22,13 @@ from .centers import Centers, SparseCenters
 from .close_scores import UNIT_ROUNDOFF, PairForm, compare_close_scores
 from .linear_form import LinearForm, of_priors
 from .multinomial import MultinomialCenters
-from .path_scores import Path, PathScores, distinct_classes, doubtful_scores
+from .path_scores import (
+    Path,
+    PathScores,
+    SupportsOfEachK,
+    distinct_classes,
+    doubtful_scores,
+)
 from .path_shares import SharesPath
 from .path_terms import PathTerms
 from .selection import Selection, nested_supports
@@ -157,7 +163,7 @@ def _separable(
 
 
 @dataclass(frozen=True)
-class _Forms:
+class _Forms(SupportsOfEachK):
     """The path of a model that is solved for each k: the linear forms of all k in one product."""
 
     ks: list[int]
@@ -174,16 +180,6 @@ class _Forms:
     @property
     def in_parts(self) -> bool:
         return False  # the forms of all k would be put together for each part
-
-    def changes(self) -> Iterator[tuple[int, Array, int]]:
-        before = self.selections[0].support[:0]
-        for s, chosen in enumerate(self.selections):
-            yield s, chosen.support, 1
-            yield s, before, -1
-            before = chosen.support
-
-    def support(self, number: int) -> Array:
-        return self.selections[number].support
 
     def scores(self, block: Block, ctx: Context, *, relative: bool) -> PathScores:
         xp, q = block.backend.xp, self.forms[0].coef.shape[1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple, Protocol
 
@@ -10,6 +10,7 @@ from ..arrays.context import Context
 from ..arrays.functions import array_namespace, backend_of, to_float, to_host
 from ..arrays.typing import Array
 from ..blocks.block import Block
+from .selection import Selection
 
 
 class PathScores(NamedTuple):
@@ -53,6 +54,24 @@ class Path(Protocol):
 
     def changes(self) -> Iterator[tuple[int, Array, int]]:
         """(number of the k, features, 1 or -1): what enters and leaves the support at each k."""
+
+
+class SupportsOfEachK:
+    """The supports of a `Path` that has a selection for each k, nested or not."""
+
+    selections: Sequence[Selection]
+
+    def support(self, number: int) -> Array:
+        """The features of one k."""
+        return self.selections[number].support
+
+    def changes(self) -> Iterator[tuple[int, Array, int]]:
+        """What enters and leaves at each k."""
+        before = self.selections[0].support[:0]
+        for s, chosen in enumerate(self.selections):
+            yield s, chosen.support, 1
+            yield s, before, -1
+            before = chosen.support
 
 
 def doubtful_scores(scores: Array, bound: Array, distinct: Array | None) -> Array:

@@ -9,7 +9,7 @@ others are added for each k.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..arrays.context import Context
@@ -19,7 +19,7 @@ from ..blocks.block import Block
 from .close_scores import UNIT_ROUNDOFF
 from .linear_form import of_priors
 from .multinomial import MultinomialCenters, log_ratios
-from .path_scores import PathScores, distinct_classes, doubtful_scores
+from .path_scores import PathScores, SupportsOfEachK, distinct_classes, doubtful_scores
 from .selection import Selection
 
 
@@ -55,7 +55,7 @@ class ShareTerms:
 
 
 @dataclass(frozen=True)
-class SharesPath:
+class SharesPath(SupportsOfEachK):
     """The path of multinomial naive Bayes: see `Path`.
 
     Attributes
@@ -146,18 +146,6 @@ class SharesPath:
     def in_parts(self) -> bool:
         """Whether to ask for some rows at a time."""
         return not backend_of(self.unit).sync_is_expensive
-
-    def changes(self) -> Iterator[tuple[int, Array, int]]:
-        """What enters and leaves at each k."""
-        before = self.selections[0].support[:0]
-        for s, chosen in enumerate(self.selections):
-            yield s, chosen.support, 1
-            yield s, before, -1
-            before = chosen.support
-
-    def support(self, number: int) -> Array:
-        """The features of one k."""
-        return self.selections[number].support
 
     def scores(self, block: Block, ctx: Context, *, relative: bool) -> PathScores:
         """The scores of the rows of a block."""

@@ -38,6 +38,8 @@ MODELS = {
     "multinomial": SparseMultinomialNB(k=1_000),
     "l1": L1CenterClassifier(k=1_000),
 }
+#: Freed memory stays with a worker for its next task.
+MALLOC = {"MALLOC_TRIM_THRESHOLD_": 2**27, "MALLOC_MMAP_THRESHOLD_": 2**25}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -110,6 +112,8 @@ def _cluster(options: argparse.Namespace) -> Any:
         from dask_cuda import LocalCUDACluster
 
         return LocalCUDACluster(dashboard_address=":0")
+    # See gpucenters/dask/README.md, "Time".
+    dask.config.set({f"distributed.nanny.pre-spawn-environ.{n}": v for n, v in MALLOC.items()})
     return LocalCluster(
         n_workers=options.workers, threads_per_worker=1, dashboard_address=":0", memory_limit=0
     )

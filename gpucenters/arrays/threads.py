@@ -26,6 +26,11 @@ Result = TypeVar("Result")
 
 _this_thread = threading.local()  # .is_worker: whether this thread belongs to a pool of `run`
 
+# glibc gives the pages of freed arrays back to the system, and takes them again for the next
+# temporary of a chunk, which costs more than the arithmetic. It keeps up to twice the largest block
+# below 32 MB that was ever freed: this one is freed at once, and its pages are never touched.
+np.empty(2**24, np.uint8)
+
 
 def thread_count(backend: Backend) -> int:
     """How many threads to use: joblib's count of cores, or OMP_NUM_THREADS if that is less.

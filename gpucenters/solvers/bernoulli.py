@@ -167,15 +167,20 @@ def _gain(
     """
     xp, (k, _), total_weight = array_namespace(present), weight.shape, sum(weights)
     f, rest = xp.sum(present, axis=0), xp.sum(absent, axis=0)
-    total_sum, n = xp.sum(total, axis=0), total_weight + 2 * k * alpha
-    # f_c N - F N_c without and with alpha: both parts are differences of integers, so that the sum
-    # is 0 where the shares are equal.
-    e = total * total_weight - total_sum * weight
-    e = e + alpha * (2 * (k * total - total_sum) + (total_weight - k * weight))
+    n = total_weight + 2 * k * alpha
     n_c = weight + 2 * alpha
+    if (2 * alpha).is_integer():
+        e = present * n - f * n_c
+    else:
+        # f_c N - F N_c without and with alpha: both parts are differences of integers, so that the
+        # sum is 0 where the shares are equal.
+        total_sum = xp.sum(total, axis=0)
+        e = total * total_weight - total_sum * weight
+        e = e + alpha * (2 * (k * total - total_sum) + (total_weight - k * weight))
     if alpha == 0:  # what none or all samples have does not differ: e is 0
         f, rest = (xp.where(a > 0, a, xp.ones_like(a)) for a in (f, rest))
-    terms = f * phi(e / (n_c * f)) + rest * phi(-e / (n_c * rest))
+    e = e / n_c
+    terms = f * phi(e / f) + rest * phi(e / -rest)
     return xp.sum((n_c / n) * terms, axis=0)
 
 

@@ -12,7 +12,7 @@ from ..arrays.typing import Array
 _SERIES_BELOW = 1e-3  # where the difference loses more digits than ranking keys can spare
 _LOG_SERIES_BELOW = 1e-2
 _FEW_CLASSES = 16  # that are worked on at a time
-_ABOVE_MINUS_ONE = -1 + 2.0**-53
+_LEAST = 2.0**-53  # of 1 + z
 
 
 def phi(z: Array) -> Array:
@@ -28,14 +28,11 @@ def phi(z: Array) -> Array:
 
 
 def _exact(z: Array) -> Array:
-    # Where 1 + z is 0, or below by rounding, 0 log 0 is 0.
-    z = _above_minus_one(z)
-    return (1 + z) * log1p(z) - z
-
-
-def _above_minus_one(z: Array) -> Array:
+    # Where 1 + z is 0, or below by rounding, 0 log 0 is 0. What u is rounded by counts only in
+    # the second order: (1 + z) log1p(z) - z, with `log1p` as below, is this.
     xp = array_namespace(z)
-    return xp.where(z < _ABOVE_MINUS_ONE, xp.full_like(z, _ABOVE_MINUS_ONE), z)
+    u = xp.maximum(1 + z, _LEAST)
+    return u * xp.log(u) - (u - 1)
 
 
 def log1p(z: Array) -> Array:
@@ -50,7 +47,7 @@ def log1p(z: Array) -> Array:
 def log_excess(z: Array) -> Array:
     """``z - log(1 + z)`` for z >= -1: convex, not negative, and 0 at 0 exactly."""
     xp = array_namespace(z)
-    z = _above_minus_one(z)
+    z = xp.maximum(z, _LEAST - 1)
     series = z * (-1 / 9) + 1 / 8
     for n in range(7, 1, -1):
         series = 1 / n - z * series
@@ -122,7 +119,7 @@ def relative_entropy(mass: Array, p: list[float]) -> float:
     masses = to_floats(mass)
     total, found = math.fsum(masses), 0.0
     for b, share in zip(masses, p, strict=True):
-        z = max(b / (total * share) - 1, _ABOVE_MINUS_ONE)
+        z = max(b / (total * share) - 1, _LEAST - 1)
         small = abs(z) < _SERIES_BELOW
         found += share * (_series(z) if small else (1 + z) * math.log1p(z) - z)
     return total * found

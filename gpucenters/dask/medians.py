@@ -7,16 +7,23 @@ values of the other columns are brought together by ranges of columns.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from dask.delayed import delayed
 
-from ..arrays.backend import HOST, backend_of
+from ..arrays.backend import HOST
 from ..arrays.namespace import array_namespace, is_sparse, sparse_module, to_numpy
-from ..estimators import L1CenterClassifier, L2CenterClassifier, SparseMultinomialNB
+from ..estimators import (
+    L1CenterClassifier,
+    L2CenterClassifier,
+    SparseBernoulliNB,
+    SparseMultinomialNB,
+)
 from ..estimators._fitted import Fitted
-from ..estimators.validation import check_container, validated
+from ..estimators._statistics import StatisticsClassifier
+from ..estimators.validation import validated
 from ..solvers.l1 import L1Centers
 from .cluster import compute, task_name
 from .partitions import Partitions
@@ -73,12 +80,20 @@ def _form(model: L1CenterClassifier, X: Any) -> tuple[dict[str, Any], bool]:
 def _settled(
     client: Any, model: L1CenterClassifier, classes: np.ndarray, data: Data, n: int, token: str
 ) -> _Settled:
-    task = summed(
-        SparseMultinomialNB(), classes, data, FEWEST_LANES, f"count-{token}", _magnitudes_and_signs
-    )
-    counted = compute(client, task, bool(model.verbose))
-    weight = np.asarray(counted.class_weight)[:, None]
-    magnitude, positive, negative = np.split(to_numpy(counted.total), 3, axis=1)
+    sums: dict[str, tuple[StatisticsClassifier, Callable[[Any], Any] | None]] = {
+        "magnitude": (SparseMultinomialNB(), _magnitudes),
+        "positive": (SparseBernoulliNB(), None),
+        "negative": (SparseBernoulliNB(), _negatives),
+    }
+    if model.scale is not None:
+        sums["scale"] = (L2CenterClassifier(scale=model.scale), None)
+    tasks = {
+        name: summed(kind, classes, data, FEWEST_LANES, f"{name}-{token}", read)
+        for name, (kind, read) in sums.items()
+    }
+    found = compute(client, delayed(tasks), bool(model.verbose))
+    magnitude, positive, negative = (to_numpy(found[name].total) for name in list(sums)[:3])
+    weight = np.asarray(found["magnitude"].class_weight)[:, None]
     # With room for the rounding of sums of weights.
     zero = (2.000001 * positive < weight) & (2.000001 * negative < weight)
     others = np.flatnonzero(~zero.all(axis=0))
@@ -87,22 +102,25 @@ def _settled(
     stored = (positive + negative).sum(axis=0)[others] * (n / weight.sum())
     scale = None
     if model.scale is not None:
-        moments = L2CenterClassifier(scale=model.scale)
-        task = summed(moments, classes, data, FEWEST_LANES, f"scale-{token}")
-        scale = to_numpy(moments.fit_statistics(compute(client, task, False)).scale_).copy()
+        scale = to_numpy(sums["scale"][0].fit_statistics(found["scale"]).scale_).copy()
     return _Settled((magnitude / weight).sum(axis=0), scale, others, stored + 1)
 
 
-def _magnitudes_and_signs(X: Any) -> Any:
-    """Three matrices side by side: the absolute values, where X is positive, and where negative."""
-    X = check_container(X, "gpucenters.dask.fit")
-    sp, xp = sparse_module(array_namespace(X)), array_namespace(X)
-    with backend_of(X).current():
-        magnitude, positive, negative = (X.astype(xp.float64) for _ in range(3))
-        magnitude.data = xp.abs(magnitude.data)
-        positive.data = xp.astype(positive.data > 0, xp.float64)
-        negative.data = xp.astype(negative.data < 0, xp.float64)
-        return sp.hstack([magnitude, positive, negative], format="csr")
+def _magnitudes(X: Any) -> Any:
+    """The absolute values: X itself, where it has none below zero."""
+    return abs(X) if _has_negatives(X) else X
+
+
+def _negatives(X: Any) -> Any:
+    """A matrix that is positive where X is negative."""
+    if _has_negatives(X) or not is_sparse(X):
+        return -X
+    xp = array_namespace(X)
+    return sparse_module(xp).csr_matrix(X.shape, dtype=xp.float64)
+
+
+def _has_negatives(X: Any) -> bool:
+    return bool(array_namespace(X).any((X.data if is_sparse(X) else X) < 0))
 
 
 def _ranges(settled: _Settled) -> list[np.ndarray]:

@@ -67,8 +67,9 @@ def _cut(i: int, X: Any, ranges: list[np.ndarray]) -> tuple[Any, ...]:
         X = check_container(X, "gpucenters.dask.fit")
         with backend_of(X).current():
             _check_finite(X)
-            if is_sparse(X):
-                X = X.tocsc()
+            if is_sparse(X):  # most columns of text are in no range
+                X = X[:, np.concatenate(ranges)].tocsc()
+                ranges = np.split(np.arange(X.shape[1]), np.cumsum([r.size for r in ranges])[:-1])
             return tuple(X[:, columns] for columns in ranges)
     except Exception as error:
         raise named(error, i) from error

@@ -17,6 +17,7 @@ from dask.delayed import Delayed, delayed
 
 from ..arrays.backend import backend_of
 from ..estimators._statistics import StatisticsClassifier
+from ..estimators.validation import check_container
 from ..statistics.base import Statistics
 from .cluster import named, task_name
 from .partitions import Partitions
@@ -87,7 +88,10 @@ def _add(model: Any, i: int, X: Any, y: Any, weight: Any, classes: Any, read: An
         return model
     try:
         model = copy.copy(model)
-        X = X if read is None else read(X)
+        if read is not None:
+            X = check_container(X, "gpucenters.dask.fit")
+            with backend_of(X).current():
+                X = read(X)
         _bring_sums(model, X)
         return model.partial_fit(X, y, classes=classes, sample_weight=weight)
     except Exception as error:

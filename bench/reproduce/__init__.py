@@ -14,21 +14,23 @@ from pathlib import Path
 
 from ..arguments import folder
 from .centers import TEXT_MODELS, CentersAlone, GeneCenters
+from .curves import Curves
+from .diagonal_discriminants import DiagonalDiscriminants
+from .duality_gap import DualityGap
 from .experiment import Experiment, Settings
+from .gain_over_tmnb import GainOverTMNB
 from .genes import GenesTwoStage
-from .naive import DualityGap, GainOverTMNB, RunTimes, SecondStages, TimeAgainstM
-from .notes import (
-    Curves,
-    DiagonalDiscriminants,
-    HeartDisease,
-    Iris,
-    Links,
-    RegularisationPaths,
-)
+from .heart_disease import HeartDisease
+from .iris import Iris
+from .links import Links
 from .outliers import Outliers
+from .regularisation_paths import RegularisationPaths
 from .rivals import PeersTable
+from .run_times import RunTimes
 from .runner import run_all
+from .second_stages import SecondStages
 from .text import TextTwoStage
+from .time_against_m import TimeAgainstM
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     TextTwoStage("mpqa", splits=50, seconds=(15, 400), accuracy_at_10=0.815),

@@ -7,12 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gpucenters import (
-    L1CenterClassifier,
-    L2CenterClassifier,
-    SparseMultinomialNB,
-    sparsity_path,
-)
+from gpucenters import L1CenterClassifier, L2CenterClassifier, SparseMultinomialNB, sparsity_path
 
 from .data import TEXTS, read_genes, read_texts, word_counts
 from .experiment import Claim, Experiment, Found, Settings

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..peers import naive_feature_selection
+
 Found = dict[str, dict[str, Any]]  # what each part found, as it is stored
 
 
@@ -77,3 +79,12 @@ class Experiment(ABC):
     @abstractmethod
     def claims(self, found: Found) -> list[Claim]:
         """What of the paper holds."""
+
+
+class BesideAuthors(Experiment):
+    """An experiment that needs the authors' code."""
+
+    def missing(self, settings: Settings) -> str | None:
+        """Files, or the authors' package."""
+        there = naive_feature_selection() is not None
+        return super().missing(settings) if there else "the extra bench is not installed"

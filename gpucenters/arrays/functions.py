@@ -85,5 +85,4 @@ def running_max(x: Array) -> Array:
 
 def clip_negative(x: Array) -> Array:
     """``x`` with zero for negative values; NaN stays (``clip`` synchronises on CUDA)."""
-    xp = array_namespace(x)
-    return xp.where(x < 0, xp.zeros_like(x), x)
+    return array_namespace(x).maximum(x, 0.0)

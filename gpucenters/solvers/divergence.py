@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+import operator
+from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 from ..arrays.functions import array_namespace, backend_of, to_floats, to_host
@@ -79,34 +81,34 @@ def divergence(f: Array, p: Sequence[float | Array]) -> Array:
     -------
     array of shape (..., d)
     """
-    xp = array_namespace(f)
-    g = xp.sum(f, axis=0)
-    h = xp.zeros_like(g)
-    for part, share in _groups(p, f):
+    g = array_namespace(f).sum(f, axis=0)
+
+    def term(classes: Any, share: Any) -> Array:
         expected = g * share
-        h = h + xp.sum(expected * phi((f[part, ...] - expected) / expected), axis=0)
-    return h
+        return expected * phi((f[classes, ...] - expected) / expected)
+
+    return sum_over_classes(term, p, f)
 
 
-def _groups(p: Sequence[float | Array], like: Array) -> Iterator[tuple[slice, Any]]:
-    """Some classes at a time, with their shares as a column: a call each would be slow for many."""
+def sum_over_classes(
+    term: Callable[[Any, Any], Array], p: Sequence[float | Array], like: Array
+) -> Array:
+    """The sum of ``term(classes, share)`` over the classes.
+
+    The term is that of one class, given by its number, or of a slice of classes along the first
+    axis, whose shares are a column: for many classes a call for each would be slow.
+    """
     if len(p) <= _FEW_CLASSES or not isinstance(p[0], float):
-        yield from ((slice(c, c + 1), share) for c, share in enumerate(p))
-        return
-    shares = backend_of(like).asarray(p)[:, None]
-    for first in range(0, len(p), _FEW_CLASSES):
-        part = slice(first, first + _FEW_CLASSES)
-        yield part, shares[part, :]
+        return reduce(operator.add, map(term, range(len(p)), p))
+    xp, shares = array_namespace(like), backend_of(like).asarray(p)[:, None]
+    groups = [slice(c, c + _FEW_CLASSES) for c in range(0, len(p), _FEW_CLASSES)]
+    return reduce(operator.add, (xp.sum(term(g, shares[g, :]), axis=0) for g in groups))
 
 
 def kl_divergence(p: Array, q: list[float]) -> Array:
     """Relative entropy of each row of p (j, K), which sums to 1, to the shares q: shape (j,)."""
-    xp = array_namespace(p)
-    total = xp.zeros_like(p[:, 0])
-    p = xp.permute_dims(p, (1, 0))
-    for part, share in _groups(q, p):
-        total = total + xp.sum(share * phi(p[part, :] / share - 1), axis=0)
-    return total
+    p = array_namespace(p).permute_dims(p, (1, 0))
+    return sum_over_classes(lambda c, share: share * phi(p[c, ...] / share - 1), q, p)
 
 
 def relative_entropy(mass: Array, p: list[float]) -> float:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from ..arrays.context import Context
 from ..arrays.functions import to_float, top_k
 from ..arrays.typing import Array
-from .divergence import divergence
+from .divergence import divergence, sum_over_classes
 from .selection import ranking_key
 
 _ALL_BELOW = 2**15  # features that are all taken, without screening
@@ -79,16 +80,16 @@ class Screen:
 
         def find(columns: slice) -> tuple[Array, Array]:
             part = self.total[:, columns]
-            heavy = part[0, :]
-            for c in range(1, len(p)):
-                heavy = heavy + part[c, :]
-            index = xp.nonzero(heavy >= (least - len(p) * self.alpha) * (1 - 1e-12))[0]
+            heavy = xp.sum(part, axis=0) >= (least - len(p) * self.alpha) * (1 - 1e-12)
+            index = xp.nonzero(heavy)[0]
             f = xp.take(part, index, axis=1) + self.alpha
             g = xp.sum(f, axis=0)
-            distance = xp.zeros_like(g)
-            for c, share in enumerate(p):
-                difference = f[c, :] - g * share
-                distance = distance + difference * difference / share
+
+            def chi_square(classes: Any, share: Any) -> Array:
+                difference = f[classes, :] - g * share
+                return difference * difference / share
+
+            distance = sum_over_classes(chi_square, p, f)
             far = xp.nonzero(distance >= threshold * (1 - 1e-12) * g)[0]
             h = divergence(xp.take(f, far, axis=1), p)
             index, keep = xp.take(index, far) + columns.start, xp.nonzero(h >= threshold)[0]

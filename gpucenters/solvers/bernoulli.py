@@ -125,7 +125,7 @@ def solve_bernoulli(sums: ClassSums, ctx: Context, alpha: float) -> BernoulliCen
     def fill(part: slice) -> Array:
         present, absent = _counts(total[:, part], column, alpha)
         gain[part] = _gain(total[:, part], present, absent, weight, column, alpha)
-        # With all features free, it is the likelihood with all tied and the gains: fewer logarithms.
+        # Of all features free: that of all tied, and the gains, which needs fewer logarithms.
         f, rest = xp.sum(present, axis=0), xp.sum(absent, axis=0)
         n = f + rest
         tied = f * xp.log(f / n) + rest * xp.log(rest / n)

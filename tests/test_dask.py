@@ -362,3 +362,31 @@ def test_a_worker_killed_in_the_middle_of_the_fit_changes_no_bit(tmp_path: Path)
         killer.join()
         assert pids[0] not in client.run(os.getpid).values()
     same_bits(found, clone(ON_SUMS[0]).fit(COUNTS, LABELS))
+
+
+def test_dense_partitions_beside_sparse_ones_are_named(client: Client) -> None:
+    X = [dask.delayed(sp.csr_array(VALUES[:100])), dask.delayed(VALUES[100:])]
+    with pytest.raises(TypeError, match="partition 1: X is dense"):
+        gpucenters.dask.fit(L1CenterClassifier(), X, parts(LABELS, [0, 100, len(LABELS)]))
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["plain", "weighted"])
+def test_a_count_by_class_leaves_fewer_columns_for_l1(
+    client: Client, weights: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gpucenters.dask import medians
+
+    brought = []
+    solve = medians.solve_ranges
+
+    def watched(client: Any, model: Any, data: Any, ranges: Any, token: str) -> Any:
+        brought.append(np.concatenate(ranges).tolist())
+        return solve(client, model, data, ranges, token)
+
+    monkeypatch.setattr(medians, "solve_ranges", watched)
+    # The first column is there in a quarter of each class, the second in all of the first class.
+    X = np.stack([np.arange(240) % 4 == 0, LABELS == LABELS[0]], axis=1) * 3.0
+    weight = None if weights is None else parts(weights)
+    found = gpucenters.dask.fit(L1CenterClassifier(), parts(sp.csr_array(X)), parts(LABELS), weight)
+    same_bits(found, L1CenterClassifier().fit(sp.csr_array(X), LABELS, sample_weight=weights))
+    assert brought == [[1]]

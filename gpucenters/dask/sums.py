@@ -32,6 +32,49 @@ def n_lanes(n_partitions: int, sums_bytes: int) -> int:
     return max(1, min(n_partitions, max(FEWEST_LANES, min(MOST_LANES, lanes))))
 
 
+def folded(
+    step: Callable[..., Any],
+    start: Any,
+    items: list[tuple[Any, ...]],
+    merge: Callable[[list[Any]], Any],
+    lanes: int,
+    what: str,
+    token: str,
+) -> Delayed:
+    """What the partitions add to each other, as a delayed object.
+
+    Parameters
+    ----------
+    step : callable
+        ``step(so_far, i, *item)`` is a new object: that of a lane with partition i added.
+    start : object
+        What each lane begins with.
+    items : list of tuples
+        The arguments of each partition.
+    merge : callable
+        The object of one or two lanes.
+    lanes : int
+    what, token : str
+        What the tasks do, for the dashboard, and what makes their names unique.
+    """
+    n, ends = len(items), dict[int, Delayed]()
+    for i, item in enumerate(items):
+        lane = i * lanes // n
+        name = task_name(f"gpucenters-{what}", token, i)
+        ends[lane] = delayed(step)(ends.get(lane, start), i, *item, dask_key_name=name)
+    level, merging = list(ends.values()), 0
+    while len(level) > 1 or not merging:
+        level = [
+            delayed(merge)(
+                level[j : j + 2],
+                dask_key_name=task_name(f"gpucenters-merge-{merging}", f"{j}-{token}"),
+            )
+            for j in range(0, len(level), 2)
+        ]
+        merging += 1
+    return level[0]
+
+
 def summed(
     model: StatisticsClassifier,
     classes: np.ndarray,
@@ -51,35 +94,20 @@ def summed(
     data : (X, y, sample_weight)
     lanes : int
     token : str
-        What makes the names of the tasks unique.
     read : callable, optional
         What is done with each X first.
     """
+    items = [(*item, classes, read) for item in rows_of(data)]
+    return folded(_add, model, items, _merge, lanes, "add-partition", token)
+
+
+def rows_of(
+    data: tuple[Partitions, Partitions, Partitions | None],
+) -> list[tuple[Any, Any, Any]]:
+    """(X, y, sample_weight) of each partition; None without weights."""
     X, y, weight = data
-    n, ends = len(X), dict[int, Delayed]()
-    for i in range(n):
-        lane = i * lanes // n
-        ends[lane] = delayed(_add)(
-            ends.get(lane, model),
-            i,
-            X.items[i],
-            y.items[i],
-            None if weight is None else weight.items[i],
-            classes,
-            read,
-            dask_key_name=task_name("gpucenters-add-partition", token, i),
-        )
-    level, merging = list(ends.values()), 0
-    while len(level) > 1 or not merging:
-        level = [
-            delayed(_merge)(
-                level[j : j + 2],
-                dask_key_name=task_name(f"gpucenters-merge-{merging}", f"{j}-{token}"),
-            )
-            for j in range(0, len(level), 2)
-        ]
-        merging += 1
-    return level[0]
+    weights = [None] * len(X) if weight is None else weight.items
+    return list(zip(X.items, y.items, weights, strict=True))
 
 
 def _add(model: Any, i: int, X: Any, y: Any, weight: Any, classes: Any, read: Any) -> Any:

@@ -34,14 +34,14 @@ from .time_against_m import TimeAgainstM
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     TextTwoStage("mpqa", splits=50, seconds=(15, 400), accuracy_at_10=0.815),
-    TextTwoStage("sst2", splits=10, seconds=(15, 3600), most=8_000),
-    TextTwoStage("imdb", splits=5, seconds=(30, 2400), most=3_000),
-    TextTwoStage("sentiment140", splits=5, seconds=(15, 2000), most=8_000),
-    GenesTwoStage("singh", (20, 500)),
-    GenesTwoStage("chowdary", (20, 500)),
-    GenesTwoStage("golub", (20, 500), own=True),
-    GenesTwoStage("gordon", (20, 500), own=True),
-    GenesTwoStage("shipp", (20, 500), own=True),
+    TextTwoStage("sst2", splits=10, seconds=(15, 1100), most=8_000),
+    TextTwoStage("imdb", splits=5, seconds=(30, 1200), most=3_000),
+    TextTwoStage("sentiment140", splits=5, seconds=(15, 550), most=8_000),
+    GenesTwoStage("singh", (20, 400)),
+    GenesTwoStage("chowdary", (20, 400)),
+    GenesTwoStage("golub", (20, 400), own=True),
+    GenesTwoStage("gordon", (20, 400), own=True),
+    GenesTwoStage("shipp", (20, 400), own=True),
     CentersAlone("sst2", TEXT_MODELS, (10, 200)),
     CentersAlone("mpqa", TEXT_MODELS, (10, 60)),
     GeneCenters("singh", (5, 30)),
@@ -57,8 +57,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     DiagonalDiscriminants(),
     Curves(),
     Links(),
-    PeersTable("mpqa", text=True, seconds=(30, 900)),
-    PeersTable("singh", text=False, seconds=(50, 1500)),
+    PeersTable("mpqa", text=True, seconds=(30, 550)),
+    PeersTable("singh", text=False, seconds=(50, 550)),
 )
 
 

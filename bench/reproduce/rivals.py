@@ -192,28 +192,30 @@ class PeersTable(Experiment):
         """Accuracy against seconds at 10% or the largest share reached, and the whole table."""
         figure.set_size_inches(15, 6)
         axis, table = figure.subplots(1, 2)
-        for number, (name, row) in enumerate(found.items()):
+        for number, (name, row) in enumerate(found.items(), start=1):
             if row["accuracy"]:
-                ours = name in OURS
-                axis.plot(row["seconds"][-1], row["accuracy"][-1], "*" if ours else "o", ms=9)
+                at = row["seconds"][-1], row["accuracy"][-1]
+                axis.plot(*at, "*" if name in OURS else "o", ms=9)
+                # Names would lie over each other; the table has them.
+                above = 5 if number % 2 else -12
                 axis.annotate(
-                    name,
-                    (row["seconds"][-1], row["accuracy"][-1]),
-                    xytext=(5, 4 if number % 2 else -9),
-                    textcoords="offset points",
-                    fontsize=8,
+                    number, at, xytext=(0, above), textcoords="offset points", ha="center"
                 )
         axis.set(
             xscale="log", xlabel="seconds", ylabel="accuracy" if self.text else "balanced accuracy"
         )
         axis.set_title(f"{self.set}: at the largest share (10%) that the method reached")
-        axis.margins(x=0.3)
         axis.grid(alpha=0.3)
         table.axis("off")
-        cells = [[name, *_cells(row)] for name, row in found.items()]
+        cells = [
+            [f"{number} {name}", *_cells(row)]
+            for number, (name, row) in enumerate(found.items(), start=1)
+        ]
         head = ["", *(f"{share:.1%}" for share in SHARES), "s", "MB", ""]
         widths = [0.34, 0.08, 0.08, 0.08, 0.08, 0.09, 0.09, 0.2]
-        drawn = table.table(cells, colLabels=head, loc="center", colWidths=widths)
+        drawn = table.table(cells, colLabels=head, loc="center", colWidths=widths, cellLoc="right")
+        for row in range(1, len(cells) + 1):
+            drawn[row, 0].get_text().set_horizontalalignment("left")
         drawn.auto_set_font_size(False)
         drawn.set_fontsize(8)
 

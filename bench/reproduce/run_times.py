@@ -84,10 +84,11 @@ class RunTimes(BesideAuthors):
             Claim(
                 "SMNB (ours) fits in less time than the authors' code",
                 "",
-                f"{min(ratios.values()):.1f} to {max(ratios.values()):.1f} times faster",
+                f"{min(ratios.values()):.2f} to {max(ratios.values()):.1f} times as fast; faster on "
+                f"{sum(ratio >= 1 for ratio in ratios.values())} of {len(ratios)}",
                 min(ratios.values()) >= 1,
                 f"least for {min(ratios, key=ratios.__getitem__)}: rows of TfidfVectorizer come "
-                "unsorted, and ours sorts them first",
+                "unsorted, ours sorts them first, and rows of characters are long",
             )
         ]
         large = found.get("tweets, word bigrams")

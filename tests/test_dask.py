@@ -385,7 +385,7 @@ def test_a_count_by_class_leaves_fewer_columns_for_l1(
 
     monkeypatch.setattr(medians, "solve_ranges", watched)
     # The first column is there in a quarter of each class, the second in all of the first class.
-    X = np.stack([np.arange(240) % 4 == 0, LABELS == LABELS[0]], axis=1) * 3.0
+    X = np.stack([np.arange(240) % 4 == 0, LABELS[0] == LABELS], axis=1) * 3.0
     weight = None if weights is None else parts(weights)
     found = gpucenters.dask.fit(L1CenterClassifier(), parts(sp.csr_array(X)), parts(LABELS), weight)
     same_bits(found, L1CenterClassifier().fit(sp.csr_array(X), LABELS, sample_weight=weights))

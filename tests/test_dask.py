@@ -260,7 +260,7 @@ def test_what_is_divided_otherwise_is_refused_and_how_is_said(client: Client) ->
         ),
         (
             lambda: fit(ON_SUMS[0], parts(VALUES), parts(LABELS, [0, 30, *EDGES[2:]])),
-            "partition 0: .*31.*30",
+            r"partition [01]: X has (31|0) rows, but there are (30|1) labels",
         ),
         (lambda: fit(ON_SUMS[0], X, np.zeros(240, int)), "at least two classes"),
         (lambda: fit(L2CenterClassifier(k=0), X, y), "k=0"),
@@ -364,10 +364,44 @@ def test_a_worker_killed_in_the_middle_of_the_fit_changes_no_bit(tmp_path: Path)
     same_bits(found, clone(ON_SUMS[0]).fit(COUNTS, LABELS))
 
 
-def test_dense_partitions_beside_sparse_ones_are_named(client: Client) -> None:
-    X = [dask.delayed(sp.csr_array(VALUES[:100])), dask.delayed(VALUES[100:])]
-    with pytest.raises(TypeError, match="partition 1: X is dense"):
-        gpucenters.dask.fit(L1CenterClassifier(), X, parts(LABELS, [0, 100, len(LABELS)]))
+def test_partitions_that_differ_are_refused_for_l1(client: Client) -> None:
+    sparse, first, second = sp.csr_array(VALUES), slice(0, 100), slice(100, 240)
+    frame = pd.DataFrame(VALUES, columns=list("abcdef"))
+    y = parts(LABELS, [0, 100, 240])
+    cases = [
+        (sparse[first], VALUES[second], y, "X is dense, and that of the first partition is sp"),
+        (VALUES[first], sparse[second], y, "X is sparse, and that of the first partition is d"),
+        (VALUES[first], VALUES[second, :5], y, "X has 5 features"),
+        (sparse[first], sparse[second][:, :1], y, "X has 1 features"),
+        (frame[first], frame[second][list("bacdef")], y, "feature names"),
+        (VALUES[first], VALUES[second].tolist(), y, "must be an array"),
+        (VALUES[:101], VALUES[101:], y, "X has [0-9]+ rows, but there are [0-9]+ labels"),
+        (VALUES[first], VALUES[second], [y[0], parts(LABELS.astype(str), [0, 100, 240])[1]], "str"),
+    ]
+    for one, other, labels, message in cases:
+        X = [dask.delayed(one), dask.delayed(other, traverse=False)]
+        with pytest.raises((TypeError, ValueError), match=f"partition [01].*{message}"):
+            gpucenters.dask.fit(L1CenterClassifier(), X, labels)
+    # Weights that are divided otherwise, and a class without weight.
+    X = parts(VALUES, [0, 100, 240])
+    with pytest.raises(ValueError, match=r"partition [01]: "):
+        gpucenters.dask.fit(L1CenterClassifier(), X, y, parts(WEIGHTS, [0, 99, 240]))
+    for data in (X, parts(sparse, [0, 100, 240])):
+        weights = parts(1.0 * (LABELS > 0), [0, 100, 240])
+        with pytest.raises(ValueError, match="class 0 is left without weight"):
+            gpucenters.dask.fit(L1CenterClassifier(), data, y, weights)
+
+
+def test_labels_of_a_partition_without_rows_are_refused(client: Client) -> None:
+    X, y = parts(VALUES, [0, 240, 240]), [*parts(LABELS, [0, 240]), *parts(LABELS, [0, 3])]
+    for model in (L2CenterClassifier(), L1CenterClassifier()):
+        with pytest.raises(ValueError, match="partition 1: X has 0 rows, but there are 3 labels"):
+            gpucenters.dask.fit(model, X, y)
+
+
+def test_numbers_that_are_objects_fit_as_numbers_do(client: Client) -> None:
+    found = gpucenters.dask.fit(L1CenterClassifier(), parts(VALUES.astype(object)), parts(LABELS))
+    same_bits(found, L1CenterClassifier().fit(VALUES, LABELS))
 
 
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["plain", "weighted"])
@@ -379,9 +413,9 @@ def test_a_count_by_class_leaves_fewer_columns_for_l1(
     brought = []
     solve = medians.solve_ranges
 
-    def watched(client: Any, model: Any, data: Any, ranges: Any, token: str) -> Any:
-        brought.append(np.concatenate(ranges).tolist())
-        return solve(client, model, data, ranges, token)
+    def watched(*arguments: Any) -> Any:
+        brought.append(np.concatenate(arguments[5]).tolist())
+        return solve(*arguments)
 
     monkeypatch.setattr(medians, "solve_ranges", watched)
     # The first column is there in a quarter of each class, the second in all of the first class.

@@ -14,15 +14,16 @@ from dask.delayed import Delayed, delayed
 
 from ..arrays.backend import HOST
 from ..arrays.context import Context, run_with_oom_retry
-from ..arrays.namespace import array_namespace, is_sparse, to_numpy
+from ..arrays.namespace import array_namespace, to_numpy
 from ..blocks.compressed import Compressed
 from ..blocks.errors import raise_overflow
 from ..blocks.samples import make_samples
 from ..blocks.sparse_sums import absolute_sums, stored_per_column
 from ..estimators import L1CenterClassifier, SparseBernoulliNB
 from ..estimators.labels import encode_against, host_labels
-from ..estimators.validation import validated, work_backend
+from ..estimators.validation import work_backend
 from .cluster import compute, named, task_name
+from .form import Form, checked_partition, require_rows
 from .partitions import Partitions
 from .sums import FEWEST_LANES, folded, rows_of, summed
 
@@ -60,10 +61,19 @@ def _class_weight(i: int, y: Any, weight: Any, classes: np.ndarray) -> np.ndarra
 
 
 def counted(
-    model: L1CenterClassifier, classes: np.ndarray, weight: np.ndarray, data: Data, token: str
+    model: L1CenterClassifier,
+    classes: np.ndarray,
+    weight: np.ndarray,
+    data: Data,
+    form: Form,
+    rows: list[int],
+    token: str,
 ) -> Delayed:
     """The `Counts` of all partitions; ``weight`` are W_c."""
-    items = [(*item, model, classes, weight) for item in rows_of(data)]
+    items = [
+        (*item, n, form, model, classes, weight)
+        for item, n in zip(rows_of(data), rows, strict=True)
+    ]
     return folded(_count, None, items, _merge, FEWEST_LANES, "count-entries", token)
 
 
@@ -73,16 +83,17 @@ def _count(
     X: Any,
     y: Any,
     sample_weight: Any,
+    rows: int,
+    form: Form,
     model: L1CenterClassifier,
     classes: np.ndarray,
     weight: np.ndarray,
 ) -> Counts | None:
-    if X.shape[0] == 0:
-        return so_far
     try:
-        checked, _ = validated(model, X)
-        if not is_sparse(checked):
-            raise TypeError("X is dense, and that of the first partition is sparse.")
+        require_rows(X, rows)
+        if not rows:
+            return so_far
+        checked = checked_partition(model, X, rows, form)
         codes = encode_against(host_labels(y, CALLER, checked.shape[0]), classes)
 
         def count(ctx: Context) -> Counts:

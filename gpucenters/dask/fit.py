@@ -117,6 +117,13 @@ def _labels(client: Any, X: Partitions, y: Partitions, token: str) -> tuple[np.n
             raise ValueError(f"partition {i} has {n_x:,} rows of X, but {n:,} of y.")
     if not sum(rows):
         raise ValueError("no partition holds a row.")
+    first = next(i for i, n in enumerate(rows) if n)
+    for i, (labels, n) in enumerate(found):
+        if n and (labels.dtype.kind in "OUST") != (found[first][0].dtype.kind in "OUST"):
+            raise TypeError(
+                f"the labels of partition {i} are {labels.dtype}, those of partition {first} "
+                f"{found[first][0].dtype}: use strings in all, or numbers in all."
+            )
     return encode(np.concatenate([labels for labels, n in found if n]))[0], rows
 
 

@@ -11,13 +11,14 @@ import numpy as np
 from dask.delayed import delayed
 
 from ..arrays.backend import HOST
-from ..arrays.namespace import is_sparse, to_numpy
+from ..arrays.namespace import to_numpy
+from ..blocks.samples import raise_without_weight
 from ..estimators import L1CenterClassifier, L2CenterClassifier
 from ..estimators._fitted import Fitted
-from ..estimators.validation import validated
 from ..solvers.l1 import L1Centers
 from .cluster import compute, task_name
 from .counts import Data, class_weights, counted, perhaps_not_zero
+from .form import Form, form_of
 from .ranges import Solved, solve_ranges
 from .sums import FEWEST_LANES, summed
 
@@ -45,33 +46,34 @@ def fit_medians(
     """The l1 model of all partitions; ``model`` is fitted and returned."""
     first = next(i for i, n in enumerate(rows) if n)
     name = task_name("gpucenters-read-form", token, first)
-    form = delayed(_form)(model, data[0].items[first], dask_key_name=name)
-    attributes, sparse = compute(client, form, False)
-    m = attributes["n_features_in_"]
-    if sparse:
-        settled = _settled(client, model, classes, data, token)
+    form = compute(client, delayed(form_of)(model, data[0].items[first], dask_key_name=name), False)
+    weight = class_weights(client, classes, data, token)
+    raise_without_weight([int(w > 0) for w in weight], classes)
+    m = form.attributes["n_features_in_"]
+    if form.sparse:
+        settled = _settled(client, model, classes, weight, data, form, rows, token)
     else:
         scale = None if model.scale is None else np.ones(m)
         settled = _Settled(np.zeros(m), scale, np.arange(m), np.full(m, sum(rows)))
-    solved = solve_ranges(client, model, data, _ranges(settled), token)
+    solved = solve_ranges(client, model, data, form, rows, _ranges(settled), token)
     centers = _assembled(solved, settled, len(classes))
     fitted = Fitted(HOST, centers, {"k": model.k}, selection=centers.select(model.k))
-    model._commit(attributes, classes, fitted)
+    model._commit(form.attributes, classes, fitted)
     return model if model.device in (None, "cpu") else model.to(model.device)
 
 
-def _form(model: L1CenterClassifier, X: Any) -> tuple[dict[str, Any], bool]:
-    """What a fit to a partition would set, and whether it is sparse."""
-    checked, attributes = validated(model, X)
-    return attributes, is_sparse(checked)
-
-
 def _settled(
-    client: Any, model: L1CenterClassifier, classes: np.ndarray, data: Data, token: str
+    client: Any,
+    model: L1CenterClassifier,
+    classes: np.ndarray,
+    weight: np.ndarray,
+    data: Data,
+    form: Form,
+    rows: list[int],
+    token: str,
 ) -> _Settled:
-    weight = class_weights(client, classes, data, token)
     moments, tasks = L2CenterClassifier(scale=model.scale), {}
-    tasks["counts"] = counted(model, classes, weight, data, token)
+    tasks["counts"] = counted(model, classes, weight, data, form, rows, token)
     if model.scale is not None:
         tasks["scale"] = summed(moments, classes, data, FEWEST_LANES, f"scale-{token}")
     found = compute(client, delayed(tasks), bool(model.verbose))

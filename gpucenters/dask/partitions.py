@@ -36,8 +36,12 @@ def partitions_of(x: Any, name: str) -> Partitions:
         return Partitions(list(x))
     raise TypeError(
         f"{name} must be a Dask array or DataFrame, or a list of delayed objects or futures, one "
-        f"for each partition; got {type(x).__name__}. The estimator's own method takes data in "
-        "memory."
+        f"for each partition; got {type(x).__name__}. "
+        + (
+            "The estimator's own method takes data in memory."
+            if name == "X"
+            else "A NumPy array serves where X's numbers of rows are known."
+        )
     )
 
 
@@ -66,7 +70,8 @@ def aligned(x: Any, like: Partitions, name: str) -> Partitions:
         if like.rows is None:
             raise ValueError(
                 f"{name} is an array in memory, but the numbers of rows of X's partitions are not "
-                f"known. Pass {name} in partitions as X, or call X.compute_chunk_sizes() first."
+                f"known. Pass {name} in partitions as X, or, for a Dask array, call "
+                "X.compute_chunk_sizes() first."
             )
         x = np.asarray(x)
         if x.shape[:1] != (sum(like.rows),):

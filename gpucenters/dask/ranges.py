@@ -10,10 +10,11 @@ from sklearn.base import clone
 
 from ..arrays.backend import HOST, Backend, backend_of
 from ..arrays.namespace import array_namespace, is_sparse, sparse_module, to_numpy
+from ..blocks.errors import raise_bad_value
 from ..estimators import L1CenterClassifier
-from ..estimators.validation import check_container
 from ..solvers.l1 import L1Centers
 from .cluster import compute, named, task_name
+from .form import Form, checked_partition, require_rows
 from .partitions import Partitions
 
 
@@ -28,6 +29,8 @@ def solve_ranges(
     client: Any,
     model: L1CenterClassifier,
     data: tuple[Partitions, Partitions, Partitions | None],
+    form: Form,
+    rows: list[int],
     ranges: list[np.ndarray],
     token: str,
 ) -> list[Solved]:
@@ -35,9 +38,15 @@ def solve_ranges(
     X, y, weight = data
     cuts = [
         delayed(_cut, nout=len(ranges))(
-            i, part, ranges, dask_key_name=task_name("gpucenters-cut-columns", token, i)
+            i,
+            part,
+            n,
+            form,
+            model,
+            ranges,
+            dask_key_name=task_name("gpucenters-cut-columns", token, i),
         )
-        for i, part in enumerate(X.items)
+        for i, (part, n) in enumerate(zip(X.items, rows, strict=True))
     ]
     whole = [
         delayed(_joined)(list(p.items), dask_key_name=task_name(f"gpucenters-join-{name}", token))
@@ -59,12 +68,20 @@ def solve_ranges(
     return compute(client, delayed(list)(tasks), bool(model.verbose))
 
 
-def _cut(i: int, X: Any, ranges: list[np.ndarray]) -> tuple[Any, ...]:
+def _cut(
+    i: int,
+    X: Any,
+    rows: int,
+    form: Form,
+    model: L1CenterClassifier,
+    ranges: list[np.ndarray],
+) -> tuple[Any, ...]:
     """The columns of each range; None of a partition without rows."""
-    if X.shape[0] == 0:
-        return (None,) * len(ranges)
     try:
-        X = check_container(X, "gpucenters.dask.fit")
+        require_rows(X, rows)
+        if not rows:
+            return (None,) * len(ranges)
+        X = checked_partition(model, X, rows, form)
         with backend_of(X).current():
             _check_finite(X)
             if is_sparse(X):  # most columns of text are in no range
@@ -88,10 +105,7 @@ def _check_finite(X: Any) -> None:
     else:
         row, feature = (int(x[0]) for x in xp.nonzero(~xp.isfinite(X)))
         value = X[row, feature]
-    raise ValueError(
-        f"Input X contains {'NaN' if value != value else 'infinity'} in feature {feature} "
-        f"(first in row {row})."
-    )
+    raise_bad_value(float(value), feature, row)
 
 
 def _joined(parts: list[Any]) -> Any:

@@ -20,6 +20,7 @@ from ..estimators._statistics import StatisticsClassifier
 from ..estimators.validation import check_container
 from ..statistics.base import Statistics
 from .cluster import named, task_name
+from .form import require_rows
 from .partitions import Partitions
 
 #: Fewest and most lanes, and the bytes that the sums of all lanes may take where there are more.
@@ -112,9 +113,10 @@ def rows_of(
 
 def _add(model: Any, i: int, X: Any, y: Any, weight: Any, classes: Any, read: Any) -> Any:
     """A copy of the model with a partition added."""
-    if X.shape[0] == 0:
-        return model
     try:
+        require_rows(X, y.shape[0])
+        if X.shape[0] == 0:
+            return model
         model = copy.copy(model)
         if read is not None:
             X = check_container(X, "gpucenters.dask.fit")

@@ -64,6 +64,30 @@ def test_features_with_equal_shares_have_a_gain_of_exactly_zero(alpha: float, ba
         assert _host(gain, backend).tolist() == [0] * 4
 
 
+def test_the_objective_of_classes_told_apart_keeps_its_digits(backend: Any) -> None:
+    n, alpha = 50_000, 1e-10
+    y = np.arange(2 * n) % 2
+    X = backend.containers(y[:, None])[0]
+    model = SparseBernoulliNB(alpha=alpha).fit(X, y)
+    there = (n + alpha) * np.log1p(-alpha / (n + 2 * alpha))
+    absent = alpha * np.log(alpha / (n + 2 * alpha))
+    assert model.objective_ == pytest.approx(-2 * (there + absent), rel=1e-3)
+    # With more smoothing less cancels.
+    model = SparseBernoulliNB(alpha=1e-3).fit(X, y)
+    exact = (n + 1e-3) * np.log1p(-1e-3 / (n + 2e-3)) + 1e-3 * np.log(1e-3 / (n + 2e-3))
+    assert model.objective_ == pytest.approx(-2 * exact, rel=1e-9)
+
+
+@pytest.mark.parametrize("alpha", [1e3, 1e6])
+def test_equal_gains_of_fractional_weights_tie_to_the_lower_feature(alpha: float) -> None:
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        x, y, weights = rng.integers(0, 2, 25), np.arange(25) % 2, rng.random(25)
+        X = np.stack([x, 1 - x], axis=1)
+        model = SparseBernoulliNB(k=1, alpha=alpha).fit(X, y, sample_weight=weights)
+        assert model.support_.tolist() == [0]
+
+
 def test_gains_near_zero_keep_their_digits(backend: Any) -> None:
     # The classes differ in one document of a million: a difference of two likelihoods cancels.
     n = 1_000_000

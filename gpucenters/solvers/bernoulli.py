@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from ..arrays.backend import Backend
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, clip_negative, index_mask, to_float
+from ..arrays.functions import array_namespace, clip_negative, index_mask, to_float, to_floats
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.readers import Binarized
@@ -20,6 +20,8 @@ from .divergence import phi
 from .entry import solve_from_data
 from .linear_form import FeatureForm, LinearForm
 from .smoothing import check_alpha
+
+_CANCELS = 1e-2  # the share of a loss below which a difference of two losses loses digits
 
 
 @dataclass(frozen=True)
@@ -125,13 +127,21 @@ def solve_bernoulli(sums: ClassSums, ctx: Context, alpha: float) -> BernoulliCen
     def fill(part: slice) -> Array:
         present, absent = _counts(total[:, part], column, alpha)
         gain[part] = _gain(total[:, part], present, absent, weight, column, alpha)
-        # Of all features free: that of all tied, and the gains, which needs fewer logarithms.
         f, rest = xp.sum(present, axis=0), xp.sum(absent, axis=0)
         n = f + rest
-        tied = f * xp.log(f / n) + rest * xp.log(rest / n)
-        return xp.sum(tied + gain[part])
+        tied = xp.sum(f * xp.log(f / n) + rest * xp.log(rest / n))
+        return xp.stack([tied, xp.sum(gain[part])])
 
-    loss = -to_float(ctx.sum_columns(fill, m, len(weight)))
+    def fill_free(part: slice) -> Array:
+        present, absent = _counts(total[:, part], column, alpha)
+        n = present + absent
+        return xp.sum(present * xp.log(present / n) + absent * xp.log(absent / n))
+
+    tied, gains = to_floats(ctx.sum_columns(fill, m, len(weight)))
+    loss = -tied - gains
+    # Logarithms of all cells are needed only where the difference loses digits.
+    if loss < _CANCELS * -tied:
+        loss = -to_float(ctx.sum_columns(fill_free, m, len(weight)))
     return BernoulliCenters(backend, tuple(weight), gain, loss, None, total, alpha)
 
 
@@ -172,14 +182,11 @@ def _gain(
     f, rest = xp.sum(present, axis=0), xp.sum(absent, axis=0)
     n = total_weight + 2 * k * alpha
     n_c = weight + 2 * alpha
-    if (2 * alpha).is_integer():
-        e = present * n - f * n_c
-    else:
-        # f_c N - F N_c without and with alpha: both parts are differences of integers, so that the
-        # sum is 0 where the shares are equal.
-        total_sum = xp.sum(total, axis=0)
-        e = total * total_weight - total_sum * weight
-        e = e + alpha * (2 * (k * total - total_sum) + (total_weight - k * weight))
+    total_sum = xp.sum(total, axis=0)
+    # f_c N - F N_c without and with alpha: both parts are differences of integers, so that the sum
+    # is 0 where the shares are equal.
+    e = total * total_weight - total_sum * weight
+    e = e + alpha * (total * (2 * k) - 2 * total_sum + (total_weight - k * weight))
     if alpha == 0:  # what none or all samples have does not differ: e is 0
         f, rest = (xp.where(a > 0, a, xp.ones_like(a)) for a in (f, rest))
     e = e / n_c

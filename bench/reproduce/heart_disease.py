@@ -33,6 +33,7 @@ class HeartDisease(Experiment):
 
     def draw(self, found: Found, figure: Any) -> None:
         """The table."""
+        figure.set_size_inches(6, 3)
         axis = figure.subplots()
         axis.axis("off")
         cells = [[n, *(f"{v:.3f}" for v in row)] for n, row in found["wald"].items()]

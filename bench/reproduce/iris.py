@@ -37,7 +37,9 @@ class Iris(Experiment):
             for code, kind in enumerate(data.target_names):
                 axis.scatter(*data.data[data.target == code][:, [a, b]].T, s=9, label=kind)
             axis.set(xlabel=data.feature_names[a], ylabel=data.feature_names[b])
-        axes[0].legend()
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=3)
+        errors = found["training errors"].items()
+        figure.suptitle("training errors: " + ", ".join(f"{n} {e:.2f}" for n, e in errors), x=0.2)
 
     def claims(self, found: Found) -> list[Claim]:
         """0.02 each."""

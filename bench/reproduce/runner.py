@@ -14,7 +14,7 @@ from ..timing import machine
 from .experiment import Claim, Experiment, Found, Settings
 from .limits import limited
 
-ABOUT = """{hold} of {decided} claims hold.
+ABOUT = """{hold} of {decided} claims hold{quick}.
 
 [C] is Calafiore & Fracastoro, *Sparse l1 and l2 Center Classifiers*; [N] is Askari, d'Aspremont &
 El Ghaoui, *Naive Feature Selection*; [W] is the lecture notes *Linear Classification*. l1-SC and
@@ -57,8 +57,9 @@ def run_all(
                     bar.update(_seconds(experiment, settings))
                 found[part] = kept
             _finish(experiment, found, settings, output)
-    if here:
-        say((output / "summary.md").read_text())
+    if not here:
+        raise SystemExit("There is nothing to run.")
+    say((output / "summary.md").read_text())
 
 
 def _run(experiment: Experiment, part: str, settings: Settings, found: Found) -> dict[str, Any]:
@@ -135,15 +136,17 @@ def _finish(experiment: Experiment, found: Found, settings: Settings, output: Pa
 
 def _summarise(output: Path) -> None:
     """The table of all experiments whose numbers are in the folder."""
-    rows, holds = [], []
+    rows, holds, quicks = [], [], []
     for path in sorted(output.glob("*.json")):
         kept = json.loads(path.read_text())
         if "claims" not in kept:  # figures of another bench
             continue
+        quicks.append(kept["settings"]["quick"])
         claims = [Claim(**c) for c in kept["claims"]]
         rows += [_row(kept["source"], kept["experiment"], claim) for claim in claims]
         holds += [claim.holds for claim in claims if claim.holds is not None]
-    about = ABOUT.format(hold=sum(holds), decided=len(holds))
+    quick = " (some in a quick run: fewer splits, smaller sets)" if any(quicks) else ""
+    about = ABOUT.format(hold=sum(holds), decided=len(holds), quick=quick)
     (output / "summary.md").write_text(about + HEAD + "".join(rows))
 
 

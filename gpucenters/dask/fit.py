@@ -29,8 +29,8 @@ def fit(estimator: Model, X: Any, y: Any, sample_weight: Any = None, client: Any
     the model has the bits that the estimator's own ``fit`` gives; otherwise it is equal up to
     rounding, and has the same bits for any number of workers. For l1 centers, columns whose medians
     all are zero are settled by counts; the values of the others are brought together by ranges of
-    columns, each solved on one worker. ``gpucenters/dask/README.md`` has the memory and the network
-    traffic as formulas.
+    columns, each solved on one worker. ``objective_`` of l1 is equal up to rounding.
+    ``gpucenters/dask/README.md`` has the memory and the network traffic as formulas.
 
     Parameters
     ----------

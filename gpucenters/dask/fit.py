@@ -129,6 +129,8 @@ def _labels(client: Any, X: Partitions, y: Partitions, token: str) -> tuple[np.n
 
 def _distinct(i: int, y: Any) -> tuple[np.ndarray, int]:
     try:
+        if not hasattr(y, "shape"):
+            raise TypeError(f"y must be an array or a Series, got {type(y)}.")
         labels = host_labels(y, "gpucenters.dask.fit", y.shape[0])
         return encode(labels)[0] if labels.size else labels, labels.size
     except Exception as error:

@@ -384,8 +384,8 @@ def test_partitions_that_differ_are_refused_for_l1(client: Client) -> None:
             gpucenters.dask.fit(L1CenterClassifier(), X, labels)
     # Weights that are divided otherwise, and a class without weight.
     X = parts(VALUES, [0, 100, 240])
+    lists = [y[0], dask.delayed(LABELS[100:].tolist(), traverse=False)]
     with pytest.raises(TypeError, match="partition 1: y must be an array"):
-        lists = [y[0], dask.delayed(LABELS[100:].tolist(), traverse=False)]
         gpucenters.dask.fit(L1CenterClassifier(), X, lists)
     with pytest.raises(ValueError, match=r"partition [01]: "):
         gpucenters.dask.fit(L1CenterClassifier(), X, y, parts(WEIGHTS, [0, 99, 240]))

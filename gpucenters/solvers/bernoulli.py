@@ -126,8 +126,8 @@ def solve_bernoulli(sums: ClassSums, ctx: Context, alpha: float) -> BernoulliCen
 
     def fill(part: slice) -> Array:
         present, absent = _counts(total[:, part], column, alpha)
-        gain[part] = _gain(total[:, part], present, absent, weight, column, alpha)
         f, rest = xp.sum(present, axis=0), xp.sum(absent, axis=0)
+        gain[part] = _gain(total[:, part], f, rest, weight, column, alpha)
         n = f + rest
         tied = xp.sum(f * xp.log(f / n) + rest * xp.log(rest / n))
         return xp.stack([tied, xp.sum(gain[part])])
@@ -148,11 +148,12 @@ def solve_bernoulli(sums: ClassSums, ctx: Context, alpha: float) -> BernoulliCen
 def bernoulli_gain(total: Array, weights: list[float], alpha: float, backend: Backend) -> Array:
     """The gain of features, (d,), from class sums, (K, d), and W_c: see `_gain`."""
     weight = backend.asarray(weights)[:, None]
-    return _gain(total, *_counts(total, weight, alpha), weights, weight, alpha)
+    f, rest = (backend.xp.sum(count, axis=0) for count in _counts(total, weight, alpha))
+    return _gain(total, f, rest, weights, weight, alpha)
 
 
 def _gain(
-    total: Array, present: Array, absent: Array, weights: list[float], weight: Array, alpha: float
+    total: Array, f: Array, rest: Array, weights: list[float], weight: Array, alpha: float
 ) -> Array:
     """How much the log-likelihood grows if a feature is free: Theorem 1, for any number of classes.
 
@@ -166,8 +167,10 @@ def _gain(
 
     Parameters
     ----------
-    total, present, absent : arrays of shape (K, d)
-        Class sums, and their smoothed counts (`_counts`).
+    total : array of shape (K, d)
+        Class sums.
+    f, rest : arrays of shape (d,)
+        F and N - F: sums over the classes of the smoothed counts (`_counts`).
     weights : list of K floats
         W_c.
     weight : array of shape (K, 1)
@@ -178,8 +181,7 @@ def _gain(
     -------
     array of shape (d,)
     """
-    xp, (k, _), total_weight = array_namespace(present), weight.shape, sum(weights)
-    f, rest = xp.sum(present, axis=0), xp.sum(absent, axis=0)
+    xp, (k, _), total_weight = array_namespace(total), weight.shape, sum(weights)
     n = total_weight + 2 * k * alpha
     n_c = weight + 2 * alpha
     total_sum = xp.sum(total, axis=0)
@@ -189,9 +191,9 @@ def _gain(
     e = e + alpha * (total * (2 * k) - 2 * total_sum + (total_weight - k * weight))
     if alpha == 0:  # what none or all samples have does not differ: e is 0
         f, rest = (xp.where(a > 0, a, xp.ones_like(a)) for a in (f, rest))
-    e = e / n_c
-    terms = f * phi(e / f) + rest * phi(e / -rest)
-    return xp.sum((n_c / n) * terms, axis=0)
+    e, share = e / n_c, n_c / n
+    there = xp.sum(share * phi(e / f), axis=0)
+    return f * there + rest * xp.sum(share * phi(e / -rest), axis=0)
 
 
 def bernoulli_nb(

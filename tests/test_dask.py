@@ -427,3 +427,12 @@ def test_a_count_by_class_leaves_fewer_columns_for_l1(
     found = gpucenters.dask.fit(L1CenterClassifier(), parts(sp.csr_array(X)), parts(LABELS), weight)
     same_bits(found, L1CenterClassifier().fit(sp.csr_array(X), LABELS, sample_weight=weights))
     assert brought == [[1]]
+
+
+def test_entries_stored_256_times_are_counted_for_l1(client: Client) -> None:
+    # Of uint8, as whose sum the number of entries would be 0. Weights ask for a count by class.
+    values = np.tile(np.r_[5, np.zeros(255)], 240).astype(np.uint8)
+    columns = np.ones(values.size, int)
+    X = sp.csr_array((values, columns, 256 * np.arange(241)), shape=(240, 2))
+    found = gpucenters.dask.fit(L1CenterClassifier(), parts(X), parts(LABELS), parts(WEIGHTS))
+    assert found.centers_.tolist() == [[0.0, 5.0]] * 3

@@ -23,13 +23,11 @@ from ..estimators import L1CenterClassifier, SparseBernoulliNB
 from ..estimators.labels import encode_against, host_labels
 from ..estimators.validation import work_backend
 from .cluster import compute, named, task_name
-from .form import Form, checked_partition, require_rows
-from .partitions import Partitions
+from .form import Form, checked_partition
+from .partitions import Data
 from .sums import FEWEST_LANES, folded, rows_of, summed
 
 CALLER = "gpucenters.dask.fit"
-
-Data = tuple[Partitions, Partitions, Partitions | None]
 
 
 class Counts(NamedTuple):
@@ -90,10 +88,9 @@ def _count(
     weight: np.ndarray,
 ) -> Counts | None:
     try:
-        require_rows(X, rows)
-        if not rows:
-            return so_far
         checked = checked_partition(model, X, rows, form)
+        if checked is None:
+            return so_far
         codes = encode_against(host_labels(y, CALLER, checked.shape[0]), classes)
 
         def count(ctx: Context) -> Counts:
@@ -138,5 +135,7 @@ def perhaps_not_zero(
 
 
 def _ones(X: Any) -> Any:
-    """X with ones for its entries."""
-    return type(X)((array_namespace(X).ones_like(X.data), X.indices, X.indptr), shape=X.shape)
+    """X with ones for its entries: floats, since many duplicates of small integers wrap to 0."""
+    xp = array_namespace(X)
+    ones = xp.ones_like(X.data, dtype=xp.float32)
+    return type(X)((ones, X.indices, X.indptr), shape=X.shape)

@@ -25,8 +25,10 @@ def form_of(model: L1CenterClassifier, X: Any) -> Form:
 
 
 def checked_partition(model: L1CenterClassifier, X: Any, rows: int, form: Form) -> Any:
-    """A partition as an array, CSR or CSC; raises where it differs from the first one."""
+    """A partition as an array, CSR or CSC, or None without rows; raises where it differs."""
     require_rows(X, rows)
+    if not rows:
+        return None
     like = copy.copy(model)
     like.__dict__.update(form.attributes)
     checked = check_X(like, X, reset=False)

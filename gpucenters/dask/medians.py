@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from dask.delayed import delayed
+from dask.delayed import Delayed, delayed
 
 from ..arrays.backend import HOST
 from ..arrays.namespace import to_numpy
@@ -17,8 +17,9 @@ from ..estimators import L1CenterClassifier, L2CenterClassifier
 from ..estimators._fitted import Fitted
 from ..solvers.l1 import L1Centers
 from .cluster import compute, task_name
-from .counts import Data, class_weights, counted, perhaps_not_zero
-from .form import Form, form_of
+from .counts import class_weights, counted, perhaps_not_zero
+from .form import form_of
+from .partitions import Data
 from .ranges import Solved, solve_ranges
 from .sums import FEWEST_LANES, summed
 
@@ -51,7 +52,8 @@ def fit_medians(
     raise_without_weight([int(w > 0) for w in weight], classes)
     m = form.attributes["n_features_in_"]
     if form.sparse:
-        settled = _settled(client, model, classes, weight, data, form, rows, token)
+        counts = counted(model, classes, weight, data, form, rows, token)
+        settled = _settled(client, model, classes, weight, data, counts, token)
     else:
         scale = None if model.scale is None else np.ones(m)
         settled = _Settled(np.zeros(m), scale, np.arange(m), np.full(m, sum(rows)))
@@ -68,12 +70,10 @@ def _settled(
     classes: np.ndarray,
     weight: np.ndarray,
     data: Data,
-    form: Form,
-    rows: list[int],
+    counting: Delayed,
     token: str,
 ) -> _Settled:
-    moments, tasks = L2CenterClassifier(scale=model.scale), {}
-    tasks["counts"] = counted(model, classes, weight, data, form, rows, token)
+    moments, tasks = L2CenterClassifier(scale=model.scale), {"counts": counting}
     if model.scale is not None:
         tasks["scale"] = summed(moments, classes, data, FEWEST_LANES, f"scale-{token}")
     found = compute(client, delayed(tasks), bool(model.verbose))

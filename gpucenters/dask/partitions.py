@@ -26,6 +26,9 @@ class Partitions(NamedTuple):
         return len(self.items)
 
 
+Data = tuple[Partitions, Partitions, Partitions | None]  # X, y, sample_weight
+
+
 def partitions_of(x: Any, name: str) -> Partitions:
     """The partitions of a Dask array or DataFrame, or of a list of delayed objects or futures."""
     if isinstance(x, dask.array.Array):

@@ -14,8 +14,8 @@ from ..blocks.errors import raise_bad_value
 from ..estimators import L1CenterClassifier
 from ..solvers.l1 import L1Centers
 from .cluster import compute, named, task_name
-from .form import Form, checked_partition, require_rows
-from .partitions import Partitions
+from .form import Form, checked_partition
+from .partitions import Data
 
 
 class Solved(NamedTuple):
@@ -28,7 +28,7 @@ class Solved(NamedTuple):
 def solve_ranges(
     client: Any,
     model: L1CenterClassifier,
-    data: tuple[Partitions, Partitions, Partitions | None],
+    data: Data,
     form: Form,
     rows: list[int],
     ranges: list[np.ndarray],
@@ -78,10 +78,9 @@ def _cut(
 ) -> tuple[Any, ...]:
     """The columns of each range; None of a partition without rows."""
     try:
-        require_rows(X, rows)
-        if not rows:
-            return (None,) * len(ranges)
         X = checked_partition(model, X, rows, form)
+        if X is None:
+            return (None,) * len(ranges)
         with backend_of(X).current():
             _check_finite(X)
             if is_sparse(X):  # most columns of text are in no range

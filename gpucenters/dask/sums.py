@@ -21,7 +21,7 @@ from ..estimators.validation import check_container
 from ..statistics.base import Statistics
 from .cluster import named, task_name
 from .form import require_rows
-from .partitions import Partitions
+from .partitions import Data
 
 #: Fewest and most lanes, and the bytes that the sums of all lanes may take where there are more.
 FEWEST_LANES, MOST_LANES, LANE_BYTES = 8, 64, 2**30
@@ -79,7 +79,7 @@ def folded(
 def summed(
     model: StatisticsClassifier,
     classes: np.ndarray,
-    data: tuple[Partitions, Partitions, Partitions | None],
+    data: Data,
     lanes: int,
     token: str,
     read: Callable[[Any], Any] | None = None,
@@ -102,9 +102,7 @@ def summed(
     return folded(_add, model, items, _merge, lanes, "add-partition", token)
 
 
-def rows_of(
-    data: tuple[Partitions, Partitions, Partitions | None],
-) -> list[tuple[Any, Any, Any]]:
+def rows_of(data: Data) -> list[tuple[Any, Any, Any]]:
     """(X, y, sample_weight) of each partition; None without weights."""
     X, y, weight = data
     weights = [None] * len(X) if weight is None else weight.items

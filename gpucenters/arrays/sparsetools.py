@@ -67,6 +67,15 @@ def add_product(
         tools.csr_matvecs(rows, m, q, offsets, indices, values, coef.ravel(), out.ravel())
 
 
+def count_distinct(offsets: np.ndarray, indices: np.ndarray, size: int) -> int:
+    """How many indices the rows store, those that a row stores more than once counted once.
+
+    All below ``size``, in any order. A table of ``size`` numbers says which row met an index last.
+    """
+    # The blocks of 1 x 1 that store something.
+    return int(tools.csr_count_blocks(offsets.shape[0] - 1, size, 1, 1, offsets, indices))
+
+
 def add_rows(x: np.ndarray, labels: np.ndarray, factors: np.ndarray, out: np.ndarray) -> None:
     """``out[labels[j]] += factors[j] * x[j]`` in order, for rows of C-contiguous matrices."""
     (n, width), ends = x.shape, np.arange(x.shape[0] + 1, dtype=labels.dtype)
@@ -120,7 +129,9 @@ def _answers_are_right(kind: type[np.signedinteger]) -> bool:
     by_label: list[list[float]] = [[20, 0, 115], [40, 0, 230], [20, 0, 115]]
     less_label: list[list[float]] = [[-16, -1, -16], [-32, -2, -32]]
     expected = [*sums, *per_row, *products, *by_label, *less_label]
-    return all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
+    return count_distinct(offsets, indices, 3) == 3 and all(
+        np.array_equal(a, b) for a, b in zip(found, expected, strict=True)
+    )
 
 
 def check() -> bool:

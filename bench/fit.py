@@ -48,11 +48,15 @@ def _bench(name: str, options: argparse.Namespace) -> dict[str, Any]:
     shape = FIT_SHAPES[name]
     X = shape.make()
     n, m = X.shape
-    y = labels(n, options.labels, shape.classes)
+    codes = None if shape.codes is None else shape.codes()
+    y = labels(n, options.labels, shape.classes, codes=codes)
     stored = getattr(X, "nnz", n * m)
     k = max(1, m // 1000)
     device = {"device": options.device}
-    print(f"\n{name}: {shape.about}; {stored:,} stored values, {options.labels} labels")
+    order = ""
+    if hasattr(X, "nnz"):
+        order = ", rows sorted" if X.has_sorted_indices else ", rows not sorted"
+    print(f"\n{name}: {shape.about}; {stored:,} stored values{order}, {options.labels} labels")
     l2 = L2CenterClassifier(**device).fit(X, y)
     l1 = L1CenterClassifier(k=1, **device).fit(X, y)
     ours = {

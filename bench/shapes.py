@@ -1,14 +1,19 @@
-"""Data of the shapes that users have, made from a seed."""
+"""Data of the shapes that users have, made from a seed or from the folder of real data."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
+
+from gpucenters.readers import read
 
 
 @dataclass(frozen=True)
@@ -18,6 +23,7 @@ class Shape:
     about: str
     make: Callable[[], Any]
     classes: int = 2
+    codes: Callable[[], np.ndarray] | None = None  # of the rows, where they are known
 
 
 def zipf_text(n: int, m: int, per_row: int, exponent: float, seed: int = 0) -> Any:
@@ -67,6 +73,31 @@ def tfidf(n: int, m: int, per_row: int) -> Any:
     return TfidfTransformer().fit_transform(zipf_text(n, m, per_row, 1.07).astype(np.float64))
 
 
+@cache
+def _reviews() -> tuple[list[str], np.ndarray]:
+    """25,000 reviews of IMDB, and their classes."""
+    data = read(Path(os.environ.get("GPUCENTERS_DATA", "../shared/data")) / "imdb.train.tsv.gz")
+    return list(data.X), np.unique(np.asarray(data.y), return_inverse=True)[1]
+
+
+def reviews(vectorizer: Any, step: int = 1) -> Any:
+    """Every so many reviews as a vectorizer gives them."""
+    return vectorizer.fit_transform(_reviews()[0][::step])
+
+
+def review_codes(step: int = 1) -> np.ndarray:
+    """The classes of these reviews."""
+    return _reviews()[1][::step]
+
+
+def shuffled_rows(X: Any) -> Any:
+    """The same CSR matrix, the entries of each row in a random order."""
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    order = np.lexsort((np.random.default_rng(0).random(X.nnz), rows))
+    parts = X.data[order], X.indices[order], X.indptr
+    return scipy.sparse.csr_matrix(parts, shape=X.shape)
+
+
 def positive_genes() -> Any:
     """Gene expression as CSR that stores each value, log-normal."""
     return scipy.sparse.csr_matrix(np.exp(normal(102, 12_600).astype(np.float64)))
@@ -95,7 +126,29 @@ SHAPES = {
 
 
 #: Shapes for `bench fit` alone: many classes, tall data, few columns, and what is no word count.
-FIT_SHAPES = SHAPES | {
+FIT_SHAPES = {
+    "imdb-count": Shape(
+        "25,000 reviews, CountVectorizer",
+        lambda: reviews(CountVectorizer()),
+        codes=review_codes,
+    ),
+    "imdb-tfidf2": Shape(
+        "25,000 reviews, TfidfVectorizer of words and pairs that two reviews have",
+        lambda: reviews(TfidfVectorizer(ngram_range=(1, 2), min_df=2)),
+        codes=review_codes,
+    ),
+    "chars": Shape(
+        "6,250 reviews, TfidfVectorizer of pairs of characters",
+        lambda: reviews(TfidfVectorizer(analyzer="char", ngram_range=(2, 2)), 4),
+        codes=lambda: review_codes(4),
+    ),
+    "twitter-count-unsorted": Shape(
+        SHAPES["twitter-count"].about, lambda: shuffled_rows(SHAPES["twitter-count"].make())
+    ),
+    "twitter-bigram-unsorted": Shape(
+        SHAPES["twitter-bigram"].about, lambda: shuffled_rows(SHAPES["twitter-bigram"].make())
+    ),
+    **SHAPES,
     "classes-1000": Shape(
         "20,000 samples x 1,000 features, 1,000 classes, dense", lambda: normal(20_000, 1_000), 1000
     ),
@@ -126,10 +179,13 @@ FIT_SHAPES = SHAPES | {
 }
 
 
-def labels(n: int, kind: str, classes: int = 2, seed: int = 1) -> np.ndarray:
-    """Classes at random: numbers, or names as a string or an object array."""
-    codes = np.random.default_rng(seed).integers(0, classes, n)
-    codes[:classes] = np.arange(classes)
+def labels(
+    n: int, kind: str, classes: int = 2, seed: int = 1, codes: np.ndarray | None = None
+) -> np.ndarray:
+    """Classes, at random if not given: numbers, or names as a string or an object array."""
+    if codes is None:
+        codes = np.random.default_rng(seed).integers(0, classes, n)
+        codes[:classes] = np.arange(classes)
     if kind == "int":
         return codes
     names = np.asarray(["neg", "pos", *(f"class {c}" for c in range(2, classes))])[codes]

@@ -71,14 +71,16 @@ def _name(value: Any) -> Any:
 each_model = pytest.mark.parametrize("model", MODELS, ids=_name)
 
 
-def messy(plain: np.ndarray, layout: str, backend: Any, index: str = "int32") -> Any:
-    """The same values with unsorted indices, duplicates and stored zeros."""
+def messy(
+    plain: np.ndarray, layout: str, backend: Any, index: str = "int32", duplicates: float = 0.4
+) -> Any:
+    """The same values with unsorted indices, a share of duplicates, and stored zeros."""
     rng = np.random.default_rng(0)
     lines = plain if layout == "csr" else plain.T
     data, indices, indptr = [], [], [0]
     for line in lines:
         stored = np.flatnonzero((line != 0) | (rng.random(line.size) < 0.3))
-        twice = stored[rng.random(stored.size) < 0.4]
+        twice = stored[rng.random(stored.size) < duplicates]
         values = np.concatenate([line[stored] - np.isin(stored, twice), np.ones(twice.size)])
         order = rng.permutation(values.size)
         data.append(values[order])

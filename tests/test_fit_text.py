@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 from test_files import ATTRIBUTES, FULL_ATTRIBUTES, assert_equal
 
+import gpucenters.text
 from gpucenters import (
     L1CenterClassifier,
     L2CenterClassifier,
@@ -86,7 +87,7 @@ def test_what_cannot_be_fitted_in_batches_is_named(path: Path) -> None:
 def test_vectorizers_by_name() -> None:
     count = make_vectorizer("count", ngrams=(1, 2), min_df=3, token_pattern="x")
     expected = CountVectorizer(ngram_range=(1, 2), min_df=3, token_pattern="x")
-    assert repr(count) == repr(expected)
+    assert repr(count) == repr(expected) and type(count) is gpucenters.text.CountVectorizer
     assert repr(make_vectorizer("tfidf", norm=None)) == repr(TfidfVectorizer(norm=None))
     hashing = make_vectorizer("hashing", n_features=99)
     assert (hashing.n_features, hashing.alternate_sign, hashing.norm) == (99, False, None)

@@ -8,16 +8,34 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
-from answers import CLASSES, FORMATS, assert_same_answers, each_model, messy, mixed_data
+from answers import CLASSES, FORMATS, assert_same_answers, each_model, messy, mixed_data, to_host
+from conftest import BACKENDS, cupy
+from sklearn.base import clone
 from small_data import COUNTS, HALVES, NORMAL
+from stand_in import on_stand_in
+from strategies import quietly
 
 from gpucenters import (
     L1CenterClassifier,
     L2CenterClassifier,
     MahalanobisCenterClassifier,
+    ShrunkenCentroidClassifier,
     SparseBernoulliNB,
+    SparseGaussianNB,
     SparseMultinomialNB,
+    SparsePoissonNB,
+    sparsity_path,
 )
+from gpucenters.arrays import numpy_cupy, sparsetools
+from gpucenters.arrays.backend import backend_of
+from gpucenters.blocks.convert import as_block
+
+EVERY_MODEL = [
+    *(L2CenterClassifier(k=3), L2CenterClassifier(k=3, scale="std"), L1CenterClassifier(k=3)),
+    *(SparseBernoulliNB(k=3), SparseMultinomialNB(k=3), SparseGaussianNB(k=3)),
+    *(SparsePoissonNB(k=3), SparsePoissonNB(k=3, scale="dispersion")),
+    ShrunkenCentroidClassifier(k=3),
+]
 
 
 @pytest.mark.parametrize("kind", ["matrix", "array"])
@@ -55,19 +73,85 @@ def test_sparse_data_of_every_type_give_the_answers_of_float64(
     assert_same_answers(model, X, plain, y, on_host)
 
 
-@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize(("index", "duplicates"), [("int32", 0.4), ("int64", 0.4), ("int32", 0)])
 @pytest.mark.parametrize("layout", ["csr", "csc"])
 @pytest.mark.parametrize("n_classes", CLASSES)
 @each_model
 def test_order_duplicates_and_stored_zeros_change_nothing(
-    model: Any, n_classes: int, layout: str, index: str, sparse_backend: Any
+    model: Any, n_classes: int, layout: str, index: str, duplicates: float, sparse_backend: Any
 ) -> None:
     plain, y = mixed_data(n_classes)
-    X = messy(plain, layout, sparse_backend, index)
+    X = messy(plain, layout, sparse_backend, index, duplicates)
     assert X.data.shape[0] > np.count_nonzero(plain)
     if sparse_backend.name == "numpy":
         assert X.indices.dtype == index
     assert_same_answers(model, X, plain, y, sparse_backend)
+
+
+@pytest.mark.parametrize("integers", [True, False])
+@pytest.mark.parametrize("layout", ["csr", "csc"])
+@pytest.mark.parametrize("model", EVERY_MODEL, ids=str)
+def test_rows_in_any_order_give_the_results_of_sorted_rows(
+    model: Any, layout: str, integers: bool, sparse_backend: Any
+) -> None:
+    """And their bits where sums are exact: a sum takes the rows of CSR in their order."""
+    plain, y = mixed_data(3, "u" if integers else "f", n=90)
+    plain = np.abs(plain)
+    X, ordered = messy(plain, layout, sparse_backend, duplicates=0), plain
+    if sparse_backend.name == "numpy":
+        ordered = X.copy()
+        ordered.sort_indices()
+    else:
+        ordered = getattr(sparse_backend.sparse, f"{layout}_matrix")(X.get().sorted_indices())
+    found, expected = quietly(clone(model).fit, X, y), quietly(clone(model).fit, ordered, y)
+    for name in ("scores_", "centers_", "decision_function", "predict_proba"):
+        one, other = getattr(found, name), getattr(expected, name)
+        if callable(one):
+            one, other = one(X), other(ordered)
+        one, other = to_host(one, sparse_backend), to_host(other, sparse_backend)
+        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-11)
+        if integers and layout == "csr" and name == "scores_":
+            np.testing.assert_array_equal(one, other)
+    one, other = (sparsity_path(model, A, y, cv=3).scores for A in (X, ordered))
+    np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("layout", ["csr", "csc"])
+def test_rows_in_any_order_are_read_in_place(layout: str, sparse_backend: Any) -> None:
+    X = messy(mixed_data(3)[0], layout, sparse_backend, duplicates=0)
+    block: Any = as_block(X, backend_of(X))
+    for own, given in ((block.data, X.data), (block.indices, X.indices)):
+        assert sparse_backend.xp.may_share_memory(own, given)
+
+
+@pytest.mark.parametrize("size", [12, 10**6])  # by a table, and by a sort
+@pytest.mark.parametrize("compiled", [True, False])
+def test_an_entry_that_is_stored_twice_is_found_in_any_row(
+    compiled: bool, size: int, sparse_backend: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(numpy_cupy, "_LOOK_UPS", 8)
+    monkeypatch.setattr(numpy_cupy, "CUDA_CHUNK", 8)
+    monkeypatch.setattr(sparsetools, "AVAILABLE", compiled)
+    rng = np.random.default_rng(0)
+    rows = [rng.permutation(min(size, 40))[: rng.integers(0, 11)] for _ in range(30)]
+    rows[7] = np.arange(11)[::-1]
+    backend = backend_of(sparse_backend.array([0.0]))
+    for row in [None, *range(30)]:
+        found = [np.append(r, r[:1]) if i == row else r for i, r in enumerate(rows)]
+        indptr = np.cumsum([0, *map(len, found)])
+        for kind in (np.int32, np.int64):
+            parts = (sparse_backend.array(p.astype(kind)) for p in (np.concatenate(found), indptr))
+            twice = numpy_cupy.stores_twice(*parts, size, backend)
+            assert twice == (row is not None and len(rows[row]) > 0)
+
+
+@on_stand_in
+def test_a_device_sorts_no_entries_of_rows_in_any_order() -> None:
+    plain, y = mixed_data(3)
+    X = messy(plain, "csr", BACKENDS["cupy"], duplicates=0)
+    with cupy._fake.count_syncs() as seen:
+        L2CenterClassifier().fit(X, y).predict(X)
+    assert "sum_duplicates" not in seen.reasons
 
 
 @pytest.mark.parametrize("layout", ["csr", "csc"])

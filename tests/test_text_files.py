@@ -25,6 +25,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from stand_in import on_stand_in
 from test_files import ATTRIBUTES, FULL_ATTRIBUTES, assert_equal, resealed
 
+import gpucenters.text
 from gpucenters import (
     DeviceUnavailableError,
     L1CenterClassifier,
@@ -56,9 +57,11 @@ VECTORIZERS = {
     "tf-idf, no norm": TfidfVectorizer(norm=None, ngram_range=(1, 2)),
     "tf, no norm": TfidfVectorizer(norm=None, use_idf=False, sublinear_tf=True),
     "tf-idf, float32": TfidfVectorizer(norm=None, dtype=np.float32, smooth_idf=False),
+    "own count": gpucenters.text.CountVectorizer(ngram_range=(1, 2)),
+    "own tf-idf": gpucenters.text.TfidfVectorizer(),
     "hashing": HashingVectorizer(n_features=64, alternate_sign=False, norm=None),
 }
-CUT = [name for name in VECTORIZERS if name not in ("tf-idf", "tf", "hashing")]
+CUT = [name for name in VECTORIZERS if name not in ("tf-idf", "own tf-idf", "tf", "hashing")]
 MODELS = [
     L2CenterClassifier(k=3, scale="std"),
     L2CenterClassifier(k=0.5),

@@ -12,10 +12,10 @@ from collections.abc import Callable
 import numpy as np
 
 from . import kernels, portable, sparsetools
-from .backend import HOST
+from .backend import HOST, Backend
 from .class_lists import ClassLists
-from .grid import ranges
-from .namespace import is_numpy
+from .grid import CUDA_CHUNK, ranges, row_ranges
+from .namespace import is_numpy, to_numpy
 from .threads import Scratch, run
 from .typing import Namespace
 from .typing import NumPyOrCuPy as Array
@@ -106,6 +106,46 @@ def index_mask(index: Array, size: int, xp: Namespace) -> Array:
     mask = xp.zeros(size, dtype=xp.bool)
     mask[index] = True
     return mask
+
+
+def stores_twice(indices: Array, indptr: Array, size: int, backend: Backend) -> bool:
+    """Whether a row of a CSR matrix (a column of CSC) stores an index more than once.
+
+    Rows may have any order. Compiled loops look each entry up in a table; elsewhere entries are
+    sorted.
+
+    Parameters
+    ----------
+    indices : array of integers of shape (e,), or one on disk
+    indptr : array of integers of shape (r + 1,), of the type of ``indices``
+    size : int
+        All indices are below it.
+    backend : Backend
+        That of the indices.
+    """
+    xp, starts = backend.xp, to_numpy(indptr)
+    stored = int(starts[-1])
+    by_table = is_numpy(xp) and sparsetools.AVAILABLE and size <= _WIDE * stored
+    step = CUDA_CHUNK if backend.sync_is_expensive else _LOOK_UPS
+    if by_table:  # which takes no more memory than a few numbers for each entry of its rows
+        step = max(step, size, stored // _MOST_TABLES)
+
+    def any_twice(rows: tuple[int, int]) -> bool:
+        first, last = rows
+        left, right = int(starts[first]), int(starts[last])
+        part, offsets = indices[left:right], indptr[first : last + 1] - indptr[first]
+        if by_table:
+            return sparsetools.count_distinct(offsets, part, size) < right - left
+        row = repeat_per_row(xp.arange(last - first), offsets, right - left, xp, part)
+        pairs = xp.sort(row * size + part)
+        return bool(xp.any(pairs[1:] == pairs[:-1]))
+
+    return any(run(any_twice, row_ranges(starts, step), backend))
+
+
+_WIDE = 8  # indices for each entry, from which on a sort takes less time than a table
+_MOST_TABLES = 8
+_LOOK_UPS = 2**20  # entries that a thread of the host looks at in one go
 
 
 def repeat_per_row(

@@ -10,7 +10,6 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -114,24 +113,6 @@ class CSROnDisk:
     def dtype(self) -> np.dtype:
         """Of the values."""
         return self.data.dtype
-
-    def with_sorted_rows(self, budget: int) -> CSROnDisk:
-        """The same matrix, each row of which is sorted by its indices when it is read."""
-        data, indices = (
-            OnDisk(partial(self._sorted, part), part.shape, part.dtype, budget // 2)
-            for part in (self.data, self.indices)
-        )
-        return CSROnDisk(data, indices, self.indptr, self.shape)
-
-    def _sorted(self, part: OnDisk, index: tuple[slice]) -> np.ndarray:
-        """Some entries of data or indices, in the order that the indices of each row give."""
-        start, stop = index[0].start, index[0].stop
-        first = int(np.searchsorted(self.indptr, start, side="right")) - 1
-        last = int(np.searchsorted(self.indptr, stop, side="left"))
-        left, right = int(self.indptr[first]), int(self.indptr[last])
-        rows = np.repeat(np.arange(last - first), np.diff(self.indptr[first : last + 1]))
-        order = np.lexsort((self.indices[left:right], rows))
-        return part[left:right][order[start - left : stop - left]]
 
 
 def is_on_disk(x: Any) -> bool:

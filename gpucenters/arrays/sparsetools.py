@@ -67,6 +67,23 @@ def add_product(
         tools.csr_matvecs(rows, m, q, offsets, indices, values, coef.ravel(), out.ravel())
 
 
+def add_transposed(
+    offsets: np.ndarray, indices: np.ndarray, values: np.ndarray, rows: np.ndarray, out: np.ndarray
+) -> None:
+    """``out += X.T @ rows`` for the n rows of X; rows (n, q), out (m, q), contiguous."""
+    (n, q), m = rows.shape, out.shape[0]
+    tools.csc_matvecs(m, n, q, offsets, indices, values, rows.ravel(), out.ravel())
+
+
+def count_distinct(offsets: np.ndarray, indices: np.ndarray, size: int) -> int:
+    """How many indices the rows store, those that a row stores more than once counted once.
+
+    All below ``size``, in any order. A table of ``size`` numbers says which row met an index last.
+    """
+    # The blocks of 1 x 1 that store something.
+    return int(tools.csr_count_blocks(offsets.shape[0] - 1, size, 1, 1, offsets, indices))
+
+
 def add_rows(x: np.ndarray, labels: np.ndarray, factors: np.ndarray, out: np.ndarray) -> None:
     """``out[labels[j]] += factors[j] * x[j]`` in order, for rows of C-contiguous matrices."""
     (n, width), ends = x.shape, np.arange(x.shape[0] + 1, dtype=labels.dtype)
@@ -107,20 +124,35 @@ def _answers_are_right(kind: type[np.signedinteger]) -> bool:
     one, two = np.ones((3, 1)), np.zeros((3, 2))
     add_product(offsets, indices, values, np.asarray([[1.0], [10.0], [100.0]]), one)
     add_product(offsets, indices, values, np.asarray([[1.0, 2], [10, 20], [100, 200]]), two)
+    transposed = np.zeros((3, 2))
+    add_transposed(offsets, indices, values, np.asarray([[1.0, 2], [4, 8], [16, 32]]), transposed)
     labels, rows = np.asarray([2, 0, 2], kind), np.asarray([[1.0, 2.0], [4.0, 8.0], [16.0, 32.0]])
     summed, single, less = np.zeros((3, 2)), np.zeros((3, 1)), np.zeros((3, 2))
     add_rows(rows, labels, factors, summed)
     add_rows(np.ascontiguousarray(rows[:, :1]), labels, factors, single)
     subtract_rows(rows, labels, less)
-    found: list[np.ndarray] = [scattered, counted, scaled, repeated, keys, dots, one[:, 0], *two.T]
+    found: list[np.ndarray] = [
+        scattered,
+        counted,
+        scaled,
+        repeated,
+        keys,
+        dots,
+        one[:, 0],
+        *two.T,
+        *transposed.T,
+    ]
     found += [*summed.T, single[:, 0], *less.T]
     sums: list[list[float]] = [[2.5, 5, 8], [1, 2, 1]]
     per_row: list[list[float]] = [[3, 6, 12, 56], [3, 3, 3, 7], [3, 3, 3, 7], [22, 0, 64]]
     products: list[list[float]] = [[53, 1, 801], [52, 0, 800], [104, 0, 1600]]
+    products += [[2, 5, 128], [4, 10, 256]]
     by_label: list[list[float]] = [[20, 0, 115], [40, 0, 230], [20, 0, 115]]
     less_label: list[list[float]] = [[-16, -1, -16], [-32, -2, -32]]
     expected = [*sums, *per_row, *products, *by_label, *less_label]
-    return all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
+    return count_distinct(offsets, indices, 3) == 3 and all(
+        np.array_equal(a, b) for a, b in zip(found, expected, strict=True)
+    )
 
 
 def check() -> bool:

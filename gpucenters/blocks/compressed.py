@@ -99,8 +99,8 @@ class Compressed:
     Attributes
     ----------
     data, indices, indptr : arrays of one dimension, on any backend
-        As SciPy has them; never changed. Sorted within each row (or column), no duplicates. The
-        first two may be `OnDisk`.
+        As SciPy has them; never changed. In any order within each row (or column); no duplicates,
+        unless the block serves products alone. The first two may be `OnDisk`.
     shape : tuple of int
         (n, m).
     by_row : bool
@@ -230,6 +230,7 @@ class Compressed:
         shape = (self.shape[0], int(columns.shape[0]))
         if is_numpy(xp):
             matrix = scipy.sparse.coo_matrix((values, (rows, cols)), shape=shape)
+            matrix.has_canonical_format = True  # SciPy would sort, and sum what is stored once
             matrix = matrix.tocsr() if by_row else matrix.tocsc()
             return Compressed(matrix.data, matrix.indices, matrix.indptr, shape, by_row, backend)
         # cupyx would sort pairs by comparison; a sort of one number is a radix sort.

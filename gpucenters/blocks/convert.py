@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from ..arrays import numpy_cupy
 from ..arrays.backend import Backend, backend_of
 from ..arrays.context import Context
 from ..arrays.inputs import check_input
@@ -34,11 +35,11 @@ def as_block(X: Any, backend: Backend, *, summed: bool = True, checked: bool = F
     Parameters
     ----------
     X : array or sparse matrix of shape (n, m)
-        Left as it is. A sparse matrix that is unsorted or has duplicates is canonicalised in a
-        copy; formats other than CSR and CSC become CSR.
+        Left as it is. Entries may have any order within a row; a matrix with duplicates is summed
+        in a copy; formats other than CSR and CSC become CSR.
     backend : Backend
     summed : bool, default=True
-        Whether duplicates must be summed and indices sorted; products do not need that.
+        Whether duplicates must be summed; products do not need that.
     checked : bool, default=False
         Whether X comes from `checked_sparse` or `check_dense`.
 
@@ -68,24 +69,42 @@ def as_block(X: Any, backend: Backend, *, summed: bool = True, checked: bool = F
 def _sparse_block(X: SparseMatrix, backend: Backend, summed: bool = True) -> SparseBlock:
     if not backend.is_numpy_or_cupy:
         raise TypeError(f"sparse matrices cannot be moved to {backend}.")
-    by_row, data, indices, indptr = X.format == "csr", X.data, X.indices, X.indptr
-    # Duplicates in a narrow integer type are summed in that type, so that fit and predict agree.
-    summed = summed or data.dtype.kind in "biu"
+    by_row, canonical = X.format == "csr", X.has_canonical_format
+    data, indices, indptr = X.data, X.indices, X.indptr
     if data.dtype != _known_to_scipy(data.dtype):
         data = data.astype(_known_to_scipy(data.dtype))
-    if (not summed or X.has_canonical_format) and _can_read(data, indices, indptr):
-        return SparseBlock(data, indices, indptr, X.shape, by_row, backend)
-    # A matrix object of our own: its flags on order and duplicates come from the arrays, where
-    # those of the caller's object may be out of date, and the caller's object stays as it is.
-    xp, sparse = array_namespace(X), sparse_module(array_namespace(X))
-    kind = sparse.csr_matrix if by_row else sparse.csc_matrix
-    with backend_of(X).current():
-        parts = tuple(xp.ascontiguousarray(part) for part in (data, indices, indptr))
-        view = kind(parts, shape=X.shape)
-        if summed and not view.has_canonical_format:
-            view = view.copy()
-            view.sum_duplicates()
-    return SparseBlock(view.data, view.indices, view.indptr, view.shape, by_row, backend)
+    here = backend_of(X)
+    xp, sparse = here.xp, sparse_module(here.xp)
+    with here.current():
+        if not _can_read(data, indices, indptr):
+            parts = tuple(xp.ascontiguousarray(part) for part in (data, indices, indptr))
+            view = _matrix(sparse, by_row, parts, X.shape)
+            data, indices, indptr = view.data, view.indices, view.indptr
+        if not canonical and (summed or _may_wrap(data, indptr, xp)):
+            minor = X.shape[1 if by_row else 0]
+            if numpy_cupy.stores_twice(indices, indptr, minor, here):
+                # A matrix of our own: the caller's stays as it is.
+                view = _matrix(sparse, by_row, (data, indices, indptr), X.shape).copy()
+                view.sum_duplicates()
+                data, indices, indptr = view.data, view.indices, view.indptr
+    return SparseBlock(data, indices, indptr, X.shape, by_row, backend)
+
+
+def _matrix(sparse: Any, by_row: bool, parts: tuple[Array, ...], shape: tuple[int, int]) -> Any:
+    """A matrix of SciPy or cupyx, which finds the order of its entries out from its arrays."""
+    return (sparse.csr_matrix if by_row else sparse.csc_matrix)(parts, shape=shape)
+
+
+def _may_wrap(data: Array, indptr: Array, xp: Any) -> bool:
+    """Whether a sum of entries of a row (column), in their own type, may differ from the true one.
+
+    Duplicates are summed in that type, as SciPy does, by fit and predict alike.
+    """
+    if data.dtype.kind not in "biu" or data.shape[0] == 0:
+        return False
+    greatest = max(int(xp.max(data)), -int(xp.min(data)))
+    limit = 1 if data.dtype.kind == "b" else np.iinfo(data.dtype).max
+    return greatest * int(xp.max(indptr[1:] - indptr[:-1])) > limit
 
 
 def _known_to_scipy(dtype: np.dtype) -> np.dtype:

@@ -267,6 +267,7 @@ class SparseBlock(Compressed):
             x = xp.astype(entries.values, xp.float64)
             shape = (count, m) if self.by_row else (n, count)
             part = kind((x, entries.minor, entries.offsets), shape=shape)
+            part.has_canonical_format = True  # cupyx would sort: a product needs no order
             return rows, part @ (factor if self.by_row else factor[rows])
 
         for rows, part in ctx.map(product, self.major_entries(ctx)):

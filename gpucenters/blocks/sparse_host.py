@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..arrays import sparsetools
 from .compressed import Entries
+
+_SIDE_BY_SIDE = 4  # classes at most whose sums of a column are kept side by side
+_PER_COLUMN = 4  # entries for each column from which on that pays
 
 
 @dataclass(frozen=True)
@@ -29,15 +33,16 @@ def add_class_sums(
     runs: Iterable[Entries],
     size: int,
     kind: type[np.signedinteger],
-    m: int,
+    stored: int,
     codes: np.ndarray,
     weights: np.ndarray | None,
     square_factors: np.ndarray | None,
-    total: np.ndarray,
-    square: np.ndarray | None,
-    sum_of_squares: np.ndarray | None,
+    into: tuple[Any, ...],
 ) -> None:
     """Add the class sums of runs of entries of a CSR matrix, in place.
+
+    An entry adds to the sum of its class, found by a key; or, of few classes, to the sums of all:
+    zero to those of the others. The bits are the same.
 
     Parameters
     ----------
@@ -45,26 +50,34 @@ def add_class_sums(
         Of at most ``size`` entries each.
     size : int
     kind : type
-        int32 or int64: what holds every position in ``total``.
-    m : int
-        The number of features: sums of class c begin at c * m in ``total``.
+        int32 or int64: what holds the number of classes times that of features.
+    stored : int
+        Entries in all runs.
     codes : array of shape (n,)
     weights, square_factors : arrays of shape (n,), float64, or None
-    total, square : flat arrays, float64; square may be None
-    sum_of_squares : array of shape (K,), float64, or None
+    into : RawSums
     """
-    buffers = None
+    given, sum_of_squares, buffers = into[:2], into[2], None
+    k, m = given[0].shape
+    side_by_side = k <= _SIDE_BY_SIDE and stored >= _PER_COLUMN * m
+    total, square = (
+        None if a is None else np.ascontiguousarray(a.T) if side_by_side else a.reshape(-1)
+        for a in given
+    )
     for e in runs:
         count, rows, span = e.minor.shape[0], e.last - e.first, slice(e.first, e.last)
         if buffers is None:
             buffers = _Buffers.of(size, kind, e.minor.dtype)
         key, x = buffers.key[:count], buffers.x[:count]
-        sparsetools.repeat_per_row(codes[span].astype(kind) * kind(m), e.offsets, e.minor, key)
-        np.add(key, e.minor, out=key, casting="unsafe")
+        if side_by_side:
+            key = (codes[span, None] == np.arange(k)).astype(np.float64)
+        else:
+            sparsetools.repeat_per_row(codes[span].astype(kind) * kind(m), e.offsets, e.minor, key)
+            np.add(key, e.minor, out=key, casting="unsafe")
         x[:] = e.values
         if weights is not None:
             sparsetools.scale_rows(e.offsets, e.minor, x, weights[span])
-        sparsetools.scatter_add(total, key, x)
+        _add(total, x, e, key)
         if sum_of_squares is not None:
             values = x if weights is None else e.values.astype(np.float64)
             by_row = np.zeros(rows)
@@ -74,7 +87,19 @@ def add_class_sums(
             np.multiply(x, x if weights is None else e.values, out=x, casting="unsafe")
             if square_factors is not None:
                 sparsetools.scale_rows(e.offsets, e.minor, x, square_factors[span])
-            sparsetools.scatter_add(square, key, x)
+            _add(square, x, e, key)
+    if side_by_side:
+        for target, sums in zip(given, (total, square), strict=True):
+            if sums is not None:
+                target[...] = sums.T
+
+
+def _add(sums: Any, x: np.ndarray, e: Entries, key: np.ndarray) -> None:
+    """Add entries to sums: (K * m,) by their keys, or (m, K) by the classes (r, K) of the rows."""
+    if sums.ndim == 1:
+        sparsetools.scatter_add(sums, key, x)
+    else:
+        sparsetools.add_transposed(e.offsets, e.minor, x, key, sums)
 
 
 def add_absolute_sums(

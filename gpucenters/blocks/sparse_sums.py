@@ -86,16 +86,16 @@ def _add_entries(
     xp = matrix.backend.xp
     k, m = into.total.shape
     kind = xp.int32 if k * m < INT32 else xp.int64
-    flat = (None if a is None else xp.reshape(a, (-1,)) for a in into)
-    total, square, sum_of_squares = cast("tuple[Array, Array | None, Array | None]", tuple(flat))
     codes: Array = samples.backend_codes
     weights: Array | None = samples.backend_weights
     factors: Array | None = samples.backend_square_factors
     runs = matrix.entries(ctx, *cut)
     if matrix.has_compiled_loops:
-        sums = total, square, sum_of_squares
-        sparse_host.add_class_sums(runs, ctx.chunk, kind, m, codes, weights, factors, *sums)
+        stored = cut[1] - cut[0]
+        sparse_host.add_class_sums(runs, ctx.chunk, kind, stored, codes, weights, factors, into)
         return
+    flat = (None if a is None else xp.reshape(a, (-1,)) for a in into)
+    total, square, sum_of_squares = cast("tuple[Array, Array | None, Array | None]", tuple(flat))
     base = xp.astype(codes, kind) * m
     for entries in runs:
         key = entries.of_row(base) + xp.astype(entries.columns(), base.dtype, copy=False)

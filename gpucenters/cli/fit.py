@@ -118,7 +118,7 @@ class _Fit:
                 found, held_out = _split(found, test_size, seed)
         self.samples, X = len(found), found.X
         if found.is_text:
-            with self.stages("vectorising"):
+            with self.stages(f"vectorising by {_counter(self.vectorizer)}"):
                 X = self.vectorizer.fit_transform(X)
         with self.stages("fitting", spinner=False), progress_of(self.estimator):
             self.estimator.fit(X, found.y)
@@ -173,7 +173,13 @@ class _Fit:
             "best_features": best,
             "objective": model.objective_,
             "worked_on": str(model._fitted.backend),
-        }
+        } | ({} if trained.vectorizer is None else {"words_by": _counter(trained.vectorizer)})
+
+
+def _counter(vectorizer: Any) -> str:
+    """Whose loop turns texts into counts."""
+    by_arrow = getattr(vectorizer, "counts_by_arrow", lambda: False)
+    return "PyArrow" if by_arrow() else "scikit-learn"
 
 
 def _split(data: Data, test_size: float, seed: int) -> tuple[Data, Data]:

@@ -8,12 +8,15 @@ import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 from sklearn.pipeline import Pipeline
 
+from ..text import CountVectorizer as OwnCountVectorizer
+from ..text import TfidfVectorizer as OwnTfidfVectorizer
 from .state import Packer, Unpacker
 
-#: The vectorizers that a file may hold, which names them.
+#: The vectorizers that a file may hold, by the names that it has for them.
 VECTORIZERS: dict[str, Any] = {
     kind.__name__: kind for kind in (CountVectorizer, HashingVectorizer, TfidfVectorizer)
-}
+} | {f"gpucenters.{kind.__name__}": kind for kind in (OwnCountVectorizer, OwnTfidfVectorizer)}
+_NAMES = {kind: name for name, kind in VECTORIZERS.items()}
 
 
 def split(pipeline: Pipeline) -> tuple[list[str], Any, Any]:
@@ -22,7 +25,7 @@ def split(pipeline: Pipeline) -> tuple[list[str], Any, Any]:
     unknown = [
         f"{name!r} ({type(step).__name__})"
         for name, step in pipeline.steps[:-1]
-        if VECTORIZERS.get(type(step).__name__) is not type(step)
+        if type(step) not in _NAMES
     ]
     if unknown or len(steps) != 2:
         what = f"the steps {', '.join(unknown)}" if unknown else f"{len(steps)} steps"
@@ -54,17 +57,18 @@ def pack_vectorizer(
         How many columns the model was fitted to.
     packer : Packer
     """
-    name = type(vectorizer).__name__
+    name = _NAMES[type(vectorizer)]
     params = vectorizer.get_params(deep=False) | {"dtype": _numeric(vectorizer.dtype).str}
     given = params.pop("vocabulary", None) is not None
     packed = {n: packer.pack(v, f"{n} of the {name}") for n, v in params.items()}
     section: dict[str, Any] = {"class": name, "params": packed}
-    if name == "HashingVectorizer":
+    if isinstance(vectorizer, HashingVectorizer):
         _require_width(vectorizer.n_features, n_features, name)
         return section
     words = _words(vectorizer)
     _require_width(len(words), n_features, name)
-    idf = vectorizer.idf_ if name == "TfidfVectorizer" and vectorizer.use_idf else None
+    weighs = isinstance(vectorizer, TfidfVectorizer) and vectorizer.use_idf
+    idf = vectorizer.idf_ if weighs else None
     if columns is not None:
         words, idf, given = words[columns], None if idf is None else idf[columns], True
     section["words"] = packer.pack(_joined(words), "words")
@@ -79,7 +83,7 @@ def unpack_vectorizer(section: dict[str, Any], n_features: int, unpacker: Unpack
         raise ValueError(f"this gpucenters does not know the vectorizer {name!r}.")
     params = {n: unpacker.unpack(v) for n, v in section["params"].items()}
     vectorizer = VECTORIZERS[name](**params | {"dtype": _numeric(params["dtype"]).type})
-    if name == "HashingVectorizer":
+    if isinstance(vectorizer, HashingVectorizer):
         _require_width(vectorizer.n_features, n_features, name)
         return vectorizer
     words, idf = _split(*unpacker.unpack(section["words"])), unpacker.unpack(section["idf"])
@@ -87,7 +91,7 @@ def unpack_vectorizer(section: dict[str, Any], n_features: int, unpacker: Unpack
     _require_width(len(vocabulary), n_features, name)
     if section["vocabulary given"]:
         vectorizer.vocabulary = words
-    if name == "TfidfVectorizer":
+    if isinstance(vectorizer, TfidfVectorizer):
         _set_idf(vectorizer, idf, n_features)
     vectorizer.fixed_vocabulary_ = section["vocabulary given"]
     vectorizer.vocabulary_ = vocabulary

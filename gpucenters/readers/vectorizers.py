@@ -1,10 +1,12 @@
-"""Vectorizers of scikit-learn by name."""
+"""Vectorizers by name."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
+from sklearn.feature_extraction.text import HashingVectorizer
+
+from ..text import CountVectorizer, TfidfVectorizer
 
 
 def make_vectorizer(
@@ -16,7 +18,7 @@ def make_vectorizer(
     norm: str | None = "l2",
     n_features: int = 2**20,
 ) -> Any:
-    """A vectorizer of scikit-learn that suits the models.
+    """A vectorizer that suits the models.
 
     Parameters
     ----------
@@ -36,7 +38,7 @@ def make_vectorizer(
 
     Returns
     -------
-    CountVectorizer, TfidfVectorizer or HashingVectorizer
+    CountVectorizer or TfidfVectorizer of `gpucenters.text`, or HashingVectorizer
     """
     options: dict[str, Any] = {"ngram_range": tuple(ngrams)}
     if token_pattern is not None:

@@ -43,6 +43,7 @@ NAMES = [
     "cluster",
     "readers",
     "on_disk",
+    "vectorizers",
     "gmeb",
 ]
 

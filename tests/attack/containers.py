@@ -74,11 +74,11 @@ DENSE: dict[str, Callable[[np.ndarray], Any]] = {
 
 
 def _compressed(rng: np.random.Generator, X: np.ndarray) -> tuple[Any, str]:
-    """CSR or CSC with unsorted indices, duplicates and zeros, of any types and any strides."""
+    """CSR or CSC with unsorted indices, also duplicates and zeros, of any types and strides."""
     layout, index = str(rng.choice(["csr", "csc"])), str(rng.choice(INDICES))
     kind, form = str(rng.choice(["f4", "f8", ">f8", "i4", "O", "f2"])), rng.integers(4)
     A = (
-        messy(X, layout, BACKENDS["numpy"])
+        messy(X, layout, BACKENDS["numpy"], duplicates=rng.choice([0, 0.4]))
         if rng.random() < 0.7
         else getattr(sp, f"{layout}_array")(X)
     )

@@ -114,6 +114,14 @@ def _damage(rng: np.random.Generator, A: Any) -> str:
     return f"A.{name} = {getattr(A, name)!r}"
 
 
+def _shuffle(rng: np.random.Generator, A: Any) -> None:
+    """Put the entries of each row (column) in any order, in place."""
+    lines = np.repeat(np.arange(len(A.indptr) - 1), np.diff(A.indptr))
+    order = np.lexsort((rng.random(A.nnz), lines))
+    A.indices, A.data = A.indices[order], A.data[order]
+    A.has_sorted_indices = A.has_canonical_format = bool(rng.random() < 0.5)  # true or not
+
+
 class NoMeaning(Exception):
     """The parts of a matrix contradict each other."""
 
@@ -224,6 +232,9 @@ def attack(rng: np.random.Generator, report: Report) -> None:
     form = FORMATS[rng.integers(len(FORMATS))]
     A = getattr(sp, f"{form}_{rng.choice(['matrix', 'array'])}")(X)
     lines = [f"A = sp.{type(A).__name__}(np.array({X.tolist()}, {X.dtype.str!r}))"]
+    if form in ("csr", "csc"):
+        _shuffle(rng, A)
+        lines.append(f"A.indices, A.data = {A.indices!r}, {A.data!r}")
     try:
         for _ in range(rng.integers(1, 3)):
             lines.append(_damage(rng, A))

@@ -89,7 +89,8 @@ def _counted(client: Any, parts: Partitions) -> Partitions:
 
 def _divided_anew(x: Partitions, like: Partitions, name: str) -> Partitions:
     """The rows of x in partitions of as many rows as those of X."""
-    assert x.rows is not None and like.rows is not None
+    assert x.rows is not None
+    assert like.rows is not None
     if sum(x.rows) != sum(like.rows):
         raise ValueError(f"X has {sum(like.rows):,} rows, {name} has {sum(x.rows):,}.")
     ends, stops = np.cumsum(x.rows), np.cumsum(like.rows)

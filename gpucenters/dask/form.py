@@ -17,7 +17,7 @@ from .partitions import Partitions
 
 
 class Form(NamedTuple):
-    """The attributes that a fit to a partition sets, and whether it is sparse, where that counts."""
+    """Of a partition: the attributes that a fit to it sets, and, for l1, whether it is sparse."""
 
     partition: int
     attributes: dict[str, Any]

@@ -113,8 +113,10 @@ def _joined(parts: list[Any]) -> Any:
 
 def _joined_weights(parts: list[Any], rows: list[int]) -> np.ndarray:
     """The weights of all rows; those of a partition may be one number, or None for 1."""
-    weights = (check_weights(part, n) for part, n in zip(parts, rows, strict=True))
-    return np.concatenate([np.ones(n) if w is None else w for n, w in zip(rows, weights)])
+    weights = [check_weights(part, n) for part, n in zip(parts, rows, strict=True)]
+    return np.concatenate(
+        [np.ones(n) if w is None else w for w, n in zip(weights, rows, strict=True)]
+    )
 
 
 def _solve(

@@ -43,10 +43,14 @@ def fit(estimator: Model, X: Any, y: Any, sample_weight: Any = None, client: Any
         arrays, CSR or CSC of SciPy or cupyx, or DataFrames. Numbers of rows need not be known.
     y : Dask array or Series, list of delayed objects or futures, or array
         Labels of shape (n_samples,), divided as X is. An array in memory is divided where X's
-        numbers of rows are known.
+        numbers of rows are known. Columns of one DataFrame, as of ``read_parquet``, are read
+        together, without its other columns. Where X or y are ``values`` of such columns, and have
+        other partitions, y is divided as X is, for which X is read once more.
     sample_weight : as y, optional
+        A partition may have one number for all its rows.
     client : dask.distributed.Client, optional
-        By default the current one.
+        By default the current one. In a task, that of its worker: the fit then leaves the worker's
+        threads to the tasks that it waits for.
 
     Returns
     -------

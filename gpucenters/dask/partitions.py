@@ -52,22 +52,23 @@ def is_frame(x: Any) -> bool:
 
 
 def together(frames: list[Any]) -> list[Partitions]:
-    """The partitions of DataFrames and Series of which row for row belongs together.
+    """The partitions of DataFrames and Series whose rows belong together.
 
-    They become the arguments of one function, and so share one graph. Optimised one by one, each
-    has partitions of its own, since dask reads several files of a narrow one as one partition, and
-    what they have in common, as a random choice of rows, is computed anew for each. Not optimised,
-    they read all columns of their files. ``simplify`` leaves the columns that any of them needs,
-    and joins no files, as ``optimize`` does. Where it leaves out files, as a filter may, it is not
-    used: partitions are counted as in the caller's collections.
+    As arguments of one function they share one graph. Optimised one by one, each would have
+    partitions of its own, since Dask reads several files of a narrow one as one partition, and what
+    they have in common, as a random choice of rows, would be computed anew for each. Not optimised,
+    all columns of the files would be read. ``simplify`` reads those that any of them needs, and
+    joins no files as ``optimize`` does. It is not used where it leaves files out, as for a filter:
+    partitions are those of the caller's collections.
     """
     joint = frames[0]
     if len(frames) > 1:
         joint = joint.map_partitions(
             _tuple, *frames[1:], meta=(None, object), enforce_metadata=False, align_dataframes=False
         )
-    if all(x.simplify().npartitions == x.npartitions for x in [joint, *frames]):
-        joint = joint.simplify()
+    simple = [x.simplify() for x in (joint, *frames)]
+    if all(x.npartitions == joint.npartitions for x in simple):
+        joint = simple[0]
     parts = joint.to_delayed(optimize_graph=False)
     if len(frames) == 1:
         return [Partitions(parts)]

@@ -70,7 +70,7 @@ def test_columns_of_parquet_files_fit_as_the_frame_in_memory(
 def test_columns_of_one_table_fit_however_they_are_taken(
     client: Client, table: Any, model: Any
 ) -> None:
-    t, few = table(10), NAMES[:5]
+    t, few = table(6), NAMES[:5]
     kept = t[t["f0"] > 0]
     extra = ["label", "weight", "group", "text"]
     cases = {

@@ -177,3 +177,17 @@ def data_dir() -> Path:
     if not DATA.is_dir():
         pytest.skip(f"no data sets at {DATA}: set GPUCENTERS_DATA")
     return DATA
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    """A client of a cluster of two workers in this process."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client

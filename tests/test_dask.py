@@ -2,107 +2,46 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import dask
 import dask.array as da
-import dask.dataframe as dd
-import distributed
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
+from clusters import (
+    COUNTS,
+    EDGES,
+    LABELS,
+    ON_MEDIANS,
+    ON_SUMS,
+    VALUES,
+    WARNINGS,
+    WEIGHTS,
+    name_of,
+    parts,
+    same_bits,
+)
 from conftest import BACKENDS, cupy
 from distributed import Client, LocalCluster
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
 from stand_in import STAND_IN
 
 import gpucenters.dask
-from gpucenters import (
-    L1CenterClassifier,
-    L2CenterClassifier,
-    MahalanobisCenterClassifier,
-    ShrunkenCentroidClassifier,
-    SparseBernoulliNB,
-    SparseGaussianNB,
-    SparseMultinomialNB,
-    SparsePoissonNB,
-)
+from gpucenters import L1CenterClassifier, MahalanobisCenterClassifier, SparseBernoulliNB
 from gpucenters.arrays.namespace import to_numpy
 from gpucenters.dask import sums
 
-pytestmark = [
-    # Of the libraries that the cluster is made of.
-    pytest.mark.filterwarnings("default::DeprecationWarning"),
-    pytest.mark.filterwarnings("default::FutureWarning"),
-    pytest.mark.filterwarnings("default::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore:Sending large graph"),
-    pytest.mark.filterwarnings("ignore:Running on a single-machine scheduler"),
-]
-
-RNG = np.random.default_rng(0)
-COUNTS = sp.csr_array(RNG.poisson(0.4, (240, 30)) * (RNG.random((240, 30)) < 0.9))
-VALUES = RNG.standard_normal((240, 6)) + 3.0
-LABELS = RNG.integers(0, 3, 240)
-COUNTS = sp.csr_array(COUNTS + sp.csr_array((LABELS[:, None] == np.arange(30) // 2) * 2))
-WEIGHTS = RNG.integers(0, 3, 240)
-EDGES = [0, 31, 31, 90, 91, 160, 200, 240]  # one partition is empty, one is a row
-
-ON_SUMS = [
-    L2CenterClassifier(k=4),
-    L2CenterClassifier(k=4, scale="pooled", priors="empirical"),
-    SparseBernoulliNB(k=4),
-    SparseMultinomialNB(k=4),
-    SparsePoissonNB(k=4),
-    SparseGaussianNB(k=4),
-    ShrunkenCentroidClassifier(k=4),
-]
-# Of moments that are centred where they are made: equal up to rounding.
-CENTRED = (SparseGaussianNB, ShrunkenCentroidClassifier)
-ON_MEDIANS = [L1CenterClassifier(k=2), L1CenterClassifier(k=2, scale="std")]
-
-
-def _name(model: Any) -> str:
-    return f"{type(model).__name__}-{getattr(model, 'scale', None)}"
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[Client]:
-    with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
-
-
-def parts(x: Any, edges: list[int] = EDGES) -> list[Any]:
-    return [dask.delayed(x[a:b]) for a, b in itertools.pairwise(edges)]
-
-
-def same_bits(a: Any, b: Any) -> None:
-    same = np.array_equal
-    if getattr(a, "scale", None) == "pooled" or isinstance(a, CENTRED):
-        same = partial(np.allclose, rtol=1e-12)
-    assert same(a.scores_, b.scores_)
-    assert same(a.centers_, b.centers_)
-    assert np.array_equal(a.ranking_, b.ranking_)
-    assert a.classes_.tolist() == b.classes_.tolist()
-    assert a.objective_ == pytest.approx(b.objective_, rel=1e-13)
+pytestmark = WARNINGS
 
 
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["plain", "weighted"])
-@pytest.mark.parametrize("model", ON_SUMS + ON_MEDIANS, ids=_name)
+@pytest.mark.parametrize("model", ON_SUMS + ON_MEDIANS, ids=name_of)
 def test_counts_in_partitions_give_the_bits_of_the_local_fit(
     client: Client, model: Any, weights: Any
 ) -> None:
@@ -115,7 +54,7 @@ def test_counts_in_partitions_give_the_bits_of_the_local_fit(
 
 
 @pytest.mark.parametrize(
-    "model", [*ON_SUMS[:2], MahalanobisCenterClassifier(k=2), *ON_MEDIANS], ids=_name
+    "model", [*ON_SUMS[:2], MahalanobisCenterClassifier(k=2), *ON_MEDIANS], ids=name_of
 )
 def test_floats_of_a_dask_array_give_the_local_fit_up_to_rounding_and_one_result(
     client: Client, model: Any
@@ -139,7 +78,7 @@ def on_device(part: Any, device: int, sparse: bool) -> Any:
 
 
 @pytest.mark.skipif(not STAND_IN, reason="sets the number of devices")
-@pytest.mark.parametrize("model", [*ON_SUMS[:3], *ON_MEDIANS], ids=_name)
+@pytest.mark.parametrize("model", [*ON_SUMS[:3], *ON_MEDIANS], ids=name_of)
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
 def test_partitions_of_several_devices_give_the_local_fit(
     client: Client, model: Any, sparse: bool, monkeypatch: pytest.MonkeyPatch
@@ -197,19 +136,6 @@ def test_negative_values_count_on_their_own_side(client: Client) -> None:
     assert found.scores_[0] > 0
 
 
-def test_data_frames_keep_their_names_and_strings_their_labels(client: Client) -> None:
-    frame = pd.DataFrame(VALUES, columns=list("abcdef")).assign(label=LABELS.astype(str))
-    frame["label"] = frame["label"].astype(object)
-    X = dd.from_pandas(frame, npartitions=4)
-    for model in (ON_SUMS[1], ON_MEDIANS[0]):
-        found = gpucenters.dask.fit(model, X[list("abcdef")], X["label"])
-        local = clone(model).fit(frame[list("abcdef")], frame["label"])
-        assert found.get_feature_names_out().tolist() == local.get_feature_names_out().tolist()
-        np.testing.assert_allclose(found.scores_, local.scores_, rtol=1e-12)
-        predicted = gpucenters.dask.predict(found, X[list("abcdef")])
-        assert predicted.compute().tolist() == local.predict(frame[list("abcdef")]).tolist()
-
-
 def test_unknown_numbers_of_rows_and_futures_are_taken(client: Client) -> None:
     X = da.from_array(VALUES, chunks=(60, 6))
     y = da.from_array(LABELS, chunks=60)
@@ -241,60 +167,6 @@ def test_predictions_are_lazy_and_those_of_the_model(sparse: bool) -> None:
         assert np.array_equal(found, expected)
 
 
-# --- what is refused ----------------------------------------------------------------------------
-
-
-def test_what_is_divided_otherwise_is_refused_and_how_is_said(client: Client) -> None:
-    fit, X = gpucenters.dask.fit, da.from_array(VALUES, chunks=(60, 6))
-    y = da.from_array(LABELS, chunks=60)
-    cases = [
-        (lambda: fit(ON_SUMS[0], X, y.rechunk(120)), "X has 4 partitions, y has 2"),
-        (
-            lambda: fit(ON_SUMS[0], X, y.rechunk(((50, 70, 60, 60),))),
-            "partition 0 has 60 rows of X, but 50 of y",
-        ),
-        (lambda: fit(ON_SUMS[0], X, LABELS[1:]), r"X has 240 rows, y has shape \(239,\)"),
-        (
-            lambda: fit(ON_SUMS[0], parts(VALUES), LABELS),
-            "numbers of rows of X's partitions are not known",
-        ),
-        (
-            lambda: fit(ON_SUMS[0], parts(VALUES), parts(LABELS, [0, 30, *EDGES[2:]])),
-            r"partition [01]: X has (31|0) rows, but there are (30|1) labels",
-        ),
-        (lambda: fit(ON_SUMS[0], X, np.zeros(240, int)), "at least two classes"),
-        (lambda: fit(L2CenterClassifier(k=0), X, y), "k=0"),
-    ]
-    for call, message in cases:
-        with pytest.raises(ValueError, match=message):
-            call()
-    with pytest.raises(TypeError, match=r"Dask array or DataFrame.* got ndarray"):
-        fit(ON_SUMS[0], VALUES, LABELS)
-    with pytest.raises(TypeError, match="got LogisticRegression"):
-        fit(LogisticRegression(), X, y)
-
-
-def test_without_a_client_the_error_says_how_to_start_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    def none() -> Any:
-        raise ValueError("No global client found")
-
-    monkeypatch.setattr(distributed, "get_client", none)
-    with pytest.raises(ValueError, match=r"no Dask client: start one"):
-        gpucenters.dask.fit(ON_SUMS[0], da.from_array(VALUES, chunks=(60, 6)), LABELS)
-
-
-@pytest.mark.parametrize("model", [ON_SUMS[0], *ON_MEDIANS[:1]], ids=_name)
-@pytest.mark.parametrize("sparse", [False, True])
-def test_a_bad_value_is_named_by_partition_row_and_feature(
-    client: Client, model: Any, sparse: bool
-) -> None:
-    X = VALUES.copy()
-    X[95, 4] = np.nan
-    X = sp.csr_array(X) if sparse else X
-    with pytest.raises(ValueError, match=r"^partition 4: .*NaN.* feature 4 \(first in row 4\)"):
-        gpucenters.dask.fit(model, parts(X), parts(LABELS))
-
-
 def _load(i: int, folder: Path, fails: int) -> Any:
     """A partition whose source fails some times."""
     tries = len(list(folder.glob(f"{i}-*")))
@@ -304,7 +176,7 @@ def _load(i: int, folder: Path, fails: int) -> Any:
     return COUNTS[EDGES[i] : EDGES[i + 1]]
 
 
-@pytest.mark.parametrize("model", [ON_SUMS[0], *ON_MEDIANS[:1]], ids=_name)
+@pytest.mark.parametrize("model", [ON_SUMS[0], *ON_MEDIANS[:1]], ids=name_of)
 def test_a_partition_that_fails_once_is_tried_again_and_one_that_always_fails_is_named(
     client: Client, model: Any, tmp_path: Path
 ) -> None:
@@ -317,17 +189,6 @@ def test_a_partition_that_fails_once_is_tried_again_and_one_that_always_fails_is
     same_bits(found, clone(model).fit(COUNTS, LABELS))
     with pytest.raises(RuntimeError, match="partition 2: OSError: the disk is gone"):
         gpucenters.dask.fit(model, X(99), parts(LABELS))
-
-
-def test_workers_with_another_version_are_named(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from gpucenters.dask import versions
-
-    monkeypatch.setattr(versions, "__version__", "99.0")
-    X = da.from_array(VALUES, chunks=(60, 6))
-    with pytest.raises(RuntimeError, match=r"worker .* has gpucenters .*, this process 99\.0"):
-        gpucenters.dask.fit(ON_SUMS[0], X, LABELS)
 
 
 # --- a worker that dies ------------------------------------------------------------------------
@@ -362,44 +223,6 @@ def test_a_worker_killed_in_the_middle_of_the_fit_changes_no_bit(tmp_path: Path)
         killer.join()
         assert pids[0] not in client.run(os.getpid).values()
     same_bits(found, clone(ON_SUMS[0]).fit(COUNTS, LABELS))
-
-
-def test_partitions_that_differ_are_refused_for_l1(client: Client) -> None:
-    sparse, first, second = sp.csr_array(VALUES), slice(0, 100), slice(100, 240)
-    frame = pd.DataFrame(VALUES, columns=list("abcdef"))
-    y = parts(LABELS, [0, 100, 240])
-    cases = [
-        (sparse[first], VALUES[second], y, "X is dense, and that of the first partition is sp"),
-        (VALUES[first], sparse[second], y, "X is sparse, and that of the first partition is d"),
-        (VALUES[first], VALUES[second, :5], y, "X has 5 features"),
-        (sparse[first], sparse[second][:, :1], y, "X has 1 features"),
-        (frame[first], frame[second][list("bacdef")], y, "feature names"),
-        (VALUES[first], VALUES[second].tolist(), y, "must be an array"),
-        (VALUES[:101], VALUES[101:], y, "X has [0-9]+ rows, but there are [0-9]+ labels"),
-        (VALUES[first], VALUES[second], [y[0], parts(LABELS.astype(str), [0, 100, 240])[1]], "str"),
-    ]
-    for one, other, labels, message in cases:
-        X = [dask.delayed(one), dask.delayed(other, traverse=False)]
-        with pytest.raises((TypeError, ValueError), match=f"partition [01].*{message}"):
-            gpucenters.dask.fit(L1CenterClassifier(), X, labels)
-    # Weights that are divided otherwise, and a class without weight.
-    X = parts(VALUES, [0, 100, 240])
-    lists = [y[0], dask.delayed(LABELS[100:].tolist(), traverse=False)]
-    with pytest.raises(TypeError, match="partition 1: y must be an array"):
-        gpucenters.dask.fit(L1CenterClassifier(), X, lists)
-    with pytest.raises(ValueError, match=r"partition [01]: "):
-        gpucenters.dask.fit(L1CenterClassifier(), X, y, parts(WEIGHTS, [0, 99, 240]))
-    for data in (X, parts(sparse, [0, 100, 240])):
-        weights = parts(1.0 * (LABELS > 0), [0, 100, 240])
-        with pytest.raises(ValueError, match="class 0 is left without weight"):
-            gpucenters.dask.fit(L1CenterClassifier(), data, y, weights)
-
-
-def test_labels_of_a_partition_without_rows_are_refused(client: Client) -> None:
-    X, y = parts(VALUES, [0, 240, 240]), [*parts(LABELS, [0, 240]), *parts(LABELS, [0, 3])]
-    for model in (L2CenterClassifier(), L1CenterClassifier()):
-        with pytest.raises(ValueError, match="partition 1: X has 0 rows, but there are 3 labels"):
-            gpucenters.dask.fit(model, X, y)
 
 
 def test_numbers_that_are_objects_fit_as_numbers_do(client: Client) -> None:

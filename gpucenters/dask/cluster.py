@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import distributed
@@ -27,6 +29,15 @@ def current_client(client: Any) -> Any:
         raise TypeError("gpucenters.dask needs a client that is not asynchronous.")
     check_versions(client)
     return client
+
+
+@contextlib.contextmanager
+def out_of_the_pool() -> Iterator[None]:
+    """Leave the threads of a worker to the tasks that are waited for, where a task itself waits."""
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(ValueError):  # no task
+            stack.enter_context(distributed.worker_client())
+        yield
 
 
 def task_name(what: str, token: str, partition: int | None = None) -> str:

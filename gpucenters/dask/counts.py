@@ -120,14 +120,21 @@ def _merge(parts: list[Counts | None]) -> Counts | None:
 
 
 def perhaps_not_zero(
-    client: Any, counts: Counts, classes: np.ndarray, weight: np.ndarray, data: Data, token: str
+    client: Any,
+    counts: Counts,
+    classes: np.ndarray,
+    weight: np.ndarray,
+    data: Data,
+    form: Form,
+    token: str,
 ) -> np.ndarray:
     """The columns that may have a median other than zero in some class, ascending."""
     stored = counts.stored
     enough = stored > 0 if data[2] is not None else 2 * stored >= weight.min()
     in_question, size = stored[enough].sum(), len(classes) * stored.size
     if size <= stored.sum() <= 8 * in_question:
-        task = summed(SparseBernoulliNB(), classes, data, FEWEST_LANES, f"class-{token}", _ones)
+        model, name = SparseBernoulliNB(), f"class-{token}"
+        task = summed(model, classes, data, form, FEWEST_LANES, name, _ones)
         held = to_numpy(compute(client, task, False).total)
         # With room for the rounding of sums of weights.
         enough = np.any(2.000001 * held >= weight[:, None], axis=0)

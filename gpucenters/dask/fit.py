@@ -13,9 +13,11 @@ from ..estimators import L1CenterClassifier
 from ..estimators._model import CenterModel
 from ..estimators._statistics import StatisticsClassifier
 from ..estimators.labels import encode, host_labels
-from .cluster import compute, current_client, named, task_name
+from .alignment import aligned
+from .cluster import compute, current_client, named, out_of_the_pool, task_name
+from .form import first_form
 from .medians import fit_medians
-from .partitions import Partitions, aligned, partitions_of
+from .partitions import Partitions
 from .sums import n_lanes, summed
 
 Model = TypeVar("Model", bound=CenterModel)
@@ -41,10 +43,14 @@ def fit(estimator: Model, X: Any, y: Any, sample_weight: Any = None, client: Any
         arrays, CSR or CSC of SciPy or cupyx, or DataFrames. Numbers of rows need not be known.
     y : Dask array or Series, list of delayed objects or futures, or array
         Labels of shape (n_samples,), divided as X is. An array in memory is divided where X's
-        numbers of rows are known.
+        numbers of rows are known. Columns of one DataFrame, as of ``read_parquet``, are read
+        together, without its other columns. Where X or y are ``values`` of such columns, and have
+        other partitions, y is divided as X is, for which X is read once more.
     sample_weight : as y, optional
+        A partition may have one number for all its rows.
     client : dask.distributed.Client, optional
-        By default the current one.
+        By default the current one. In a task, that of its worker: the fit then leaves the worker's
+        threads to the tasks that it waits for.
 
     Returns
     -------
@@ -78,23 +84,24 @@ def fit(estimator: Model, X: Any, y: Any, sample_weight: Any = None, client: Any
             f"L1CenterClassifier; got {type(estimator).__name__}."
         )
     estimator._check_parameters()
-    parts = partitions_of(X, "X")
-    labels = aligned(y, parts, "y")
-    weights = None if sample_weight is None else aligned(sample_weight, parts, "sample_weight")
-    client = current_client(client)
-    token, verbose, model = uuid.uuid4().hex, bool(estimator.verbose), clone(estimator)
-    classes, rows = _labels(client, parts, labels, token)
+    with out_of_the_pool():
+        return _fitted(clone(estimator), X, y, sample_weight, current_client(client))
+
+
+def _fitted(model: Any, X: Any, y: Any, sample_weight: Any, client: Any) -> Any:
+    data, narrow = aligned(client, X, y, sample_weight)
+    token = uuid.uuid4().hex
+    classes, rows = _labels(client, *narrow[:2], token)
     if len(classes) < 2:
         raise ValueError(
             f"{type(model).__name__} needs samples of at least two classes; y holds "
             f"{len(classes)} class: {classes.tolist()}."
         )
-    data = (parts, labels, weights)
-    if isinstance(model, StatisticsClassifier):
-        lanes = n_lanes(len(parts), _sums_bytes(X, len(classes)))
-        statistics = compute(client, summed(model, classes, data, lanes, token), verbose)
-        return model.fit_statistics(statistics)
-    return fit_medians(client, model, classes, data, rows, token)
+    if isinstance(model, L1CenterClassifier):
+        return fit_medians(client, model, classes, data, narrow, rows, token)
+    form, lanes = first_form(data[0], rows, token), n_lanes(len(rows), _sums_bytes(X, len(classes)))
+    task = summed(model, classes, data, form, lanes, token)
+    return model.fit_statistics(compute(client, task, bool(model.verbose)))
 
 
 def _labels(client: Any, X: Partitions, y: Partitions, token: str) -> tuple[np.ndarray, list[int]]:

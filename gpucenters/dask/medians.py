@@ -16,9 +16,9 @@ from ..blocks.samples import raise_without_weight
 from ..estimators import L1CenterClassifier, L2CenterClassifier
 from ..estimators._fitted import Fitted
 from ..solvers.l1 import L1Centers
-from .cluster import compute, task_name
+from .cluster import compute
 from .counts import class_weights, counted, perhaps_not_zero
-from .form import form_of
+from .form import Form, first_form
 from .partitions import Data
 from .ranges import Solved, solve_ranges
 from .sums import FEWEST_LANES, summed
@@ -41,19 +41,21 @@ def fit_medians(
     model: L1CenterClassifier,
     classes: np.ndarray,
     data: Data,
+    narrow: Data,
     rows: list[int],
     token: str,
 ) -> L1CenterClassifier:
-    """The l1 model of all partitions; ``model`` is fitted and returned."""
-    first = next(i for i, n in enumerate(rows) if n)
-    name = task_name("gpucenters-read-form", token, first)
-    form = compute(client, delayed(form_of)(model, data[0].items[first], dask_key_name=name), False)
-    weight = class_weights(client, classes, data, token)
+    """The l1 model of all partitions; ``model`` is fitted and returned.
+
+    ``narrow`` are the data for tasks that read y and weights alone.
+    """
+    form = compute(client, first_form(data[0], rows, token, model), False)
+    weight = class_weights(client, classes, narrow, token)
     raise_without_weight([int(w > 0) for w in weight], classes)
     m = form.attributes["n_features_in_"]
     if form.sparse:
         counts = counted(model, classes, weight, data, form, rows, token)
-        settled = _settled(client, model, classes, weight, data, counts, token)
+        settled = _settled(client, model, classes, weight, data, form, counts, token)
     else:
         scale = None if model.scale is None else np.ones(m)
         settled = _Settled(np.zeros(m), scale, np.arange(m), np.full(m, sum(rows)))
@@ -70,17 +72,18 @@ def _settled(
     classes: np.ndarray,
     weight: np.ndarray,
     data: Data,
+    form: Form,
     counting: Delayed,
     token: str,
 ) -> _Settled:
     moments, tasks = L2CenterClassifier(scale=model.scale), {"counts": counting}
     if model.scale is not None:
-        tasks["scale"] = summed(moments, classes, data, FEWEST_LANES, f"scale-{token}")
+        tasks["scale"] = summed(moments, classes, data, form, FEWEST_LANES, f"scale-{token}")
     found = compute(client, delayed(tasks), bool(model.verbose))
     counts, scale = found["counts"], None
     if model.scale is not None:
         scale = to_numpy(moments.fit_statistics(found["scale"]).scale_).copy()
-    others = perhaps_not_zero(client, counts, classes, weight, data, token)
+    others = perhaps_not_zero(client, counts, classes, weight, data, form, token)
     # Values are brought together at least for one column, whose solution has the weights.
     others = others if others.size else np.arange(1)
     return _Settled(counts.loss, scale, others, counts.stored[others] + 1)

@@ -1,4 +1,4 @@
-"""X, y and sample weights as lists of delayed objects, one for each partition."""
+"""Collections as lists of delayed objects, one for each partition."""
 
 from __future__ import annotations
 
@@ -6,11 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import dask
 import dask.array
-import numpy as np
 from dask.delayed import Delayed
-from dask.typing import DaskCollection
 
 
 class Partitions(NamedTuple):
@@ -33,8 +30,8 @@ def partitions_of(x: Any, name: str) -> Partitions:
     """The partitions of a Dask array or DataFrame, or of a list of delayed objects or futures."""
     if isinstance(x, dask.array.Array):
         return _of_array(x, name)
-    if hasattr(x, "to_delayed") and hasattr(x, "npartitions"):  # a DataFrame or Series
-        return Partitions(list(x.to_delayed()))
+    if is_frame(x):
+        return together([x])[0]
     if isinstance(x, Sequence) and x and all(_is_one_partition(item) for item in x):
         return Partitions(list(x))
     raise TypeError(
@@ -46,6 +43,40 @@ def partitions_of(x: Any, name: str) -> Partitions:
             else "A NumPy array serves where X's numbers of rows are known."
         )
     )
+
+
+def is_frame(x: Any) -> bool:
+    """Whether x is a Dask DataFrame or Series."""
+    # A Delayed has any attribute.
+    return not isinstance(x, Delayed) and hasattr(x, "simplify") and hasattr(x, "map_partitions")
+
+
+def together(frames: list[Any]) -> list[Partitions]:
+    """The partitions of DataFrames and Series whose rows belong together.
+
+    As arguments of one function they share one graph. Optimised one by one, each would have
+    partitions of its own, since Dask reads several files of a narrow one as one partition, and what
+    they have in common, as a random choice of rows, would be computed anew for each. Not optimised,
+    all columns of the files would be read. ``simplify`` reads those that any of them needs, and
+    joins no files as ``optimize`` does. It is not used where it leaves files out, as for a filter:
+    partitions are those of the caller's collections.
+    """
+    joint = frames[0]
+    if len(frames) > 1:
+        joint = joint.map_partitions(
+            _tuple, *frames[1:], meta=(None, object), enforce_metadata=False, align_dataframes=False
+        )
+    simple = [x.simplify() for x in (joint, *frames)]
+    if all(x.npartitions == joint.npartitions for x in simple):
+        joint = simple[0]
+    parts = joint.to_delayed(optimize_graph=False)
+    if len(frames) == 1:
+        return [Partitions(parts)]
+    return [Partitions([part[i] for part in parts]) for i in range(len(frames))]
+
+
+def _tuple(*parts: Any) -> tuple[Any, ...]:
+    return parts
 
 
 def _of_array(x: dask.array.Array, name: str) -> Partitions:
@@ -62,34 +93,3 @@ def _is_one_partition(item: Any) -> bool:
     from distributed import Future
 
     return isinstance(item, Delayed | Future)
-
-
-def aligned(x: Any, like: Partitions, name: str) -> Partitions:
-    """The partitions of y or of weights, one for each of X's; an error says how they differ.
-
-    An array in memory is divided as X is, where X's numbers of rows are known.
-    """
-    if not isinstance(x, DaskCollection) and hasattr(x, "__array__"):
-        if like.rows is None:
-            raise ValueError(
-                f"{name} is an array in memory, but the numbers of rows of X's partitions are not "
-                f"known. Pass {name} in partitions as X, or, for a Dask array, call "
-                "X.compute_chunk_sizes() first."
-            )
-        x = np.asarray(x)
-        if x.shape[:1] != (sum(like.rows),):
-            raise ValueError(f"X has {sum(like.rows):,} rows, {name} has shape {x.shape}.")
-        x = dask.array.from_array(x, chunks=(tuple(like.rows), *x.shape[1:]))
-    found = partitions_of(x, name)
-    if len(found) != len(like):
-        raise ValueError(
-            f"X has {len(like)} partitions, {name} has {len(found)}. Divide both in the same way."
-        )
-    if found.rows is not None and like.rows is not None:
-        for i, (n, n_x) in enumerate(zip(found.rows, like.rows, strict=True)):
-            if n != n_x:
-                raise ValueError(
-                    f"partition {i} has {n_x:,} rows of X, but {n:,} of {name}. Call "
-                    f"{name}.rechunk to divide it as X is."
-                )
-    return found

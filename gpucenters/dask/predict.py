@@ -7,8 +7,10 @@ from typing import Any
 import dask.array
 import numpy as np
 from dask.delayed import delayed
+from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.namespace import is_sparse
+from .cluster import named
 from .partitions import partitions_of
 
 
@@ -26,7 +28,15 @@ def predict(model: Any, X: Any) -> dask.array.Array:
     -------
     dask.array.Array of shape (n_samples,)
         Its blocks are in the library, and on the device, of those of X.
+
+    Raises
+    ------
+    NotFittedError
+        At once, for a model that is not fitted.
+    TypeError, ValueError
+        When computed, as the model's ``predict``, with the number of the partition.
     """
+    check_is_fitted(model)
     return _mapped(model, "predict", X, model.classes_.dtype)
 
 
@@ -42,6 +52,7 @@ def predict_proba(model: Any, X: Any) -> dask.array.Array:
     -------
     dask.array.Array of shape (n_samples, n_classes), float64
     """
+    check_is_fitted(model)
     return _mapped(model, "predict_proba", X, np.float64, len(model.classes_))
 
 
@@ -57,6 +68,7 @@ def decision_function(model: Any, X: Any) -> dask.array.Array:
     -------
     dask.array.Array of shape (n_samples,) for two classes, else (n_samples, n_classes), float64
     """
+    check_is_fitted(model)
     k = len(model.classes_)
     return _mapped(model, "decision_function", X, np.float64, *([k] if k > 2 else []))
 
@@ -75,6 +87,7 @@ def transform(model: Any, X: Any) -> dask.array.Array:
         Blocks of sparse X are sparse. The type is that of X; of a list it is not known beforehand,
         and stated as float64.
     """
+    check_is_fitted(model)
     return _mapped(model, "transform", X, getattr(X, "dtype", np.float64), len(model.support_))
 
 
@@ -86,18 +99,21 @@ def _mapped(model: Any, method: str, X: Any, dtype: Any, *width: int) -> dask.ar
     empty = np.empty((0, *width), dtype)
     blocks = [
         dask.array.from_delayed(
-            delayed(_called, name=f"gpucenters-{method}")(shared, method, part, empty),
+            delayed(_called, name=f"gpucenters-{method}")(shared, method, i, part, empty),
             (n, *width),
             dtype=dtype,
             meta=empty,
         )
-        for part, n in zip(parts.items, rows, strict=True)
+        for i, (part, n) in enumerate(zip(parts.items, rows, strict=True))
     ]
     return dask.array.concatenate(blocks, allow_unknown_chunksizes=True)
 
 
-def _called(model: Any, method: str, X: Any, empty: np.ndarray) -> Any:
+def _called(model: Any, method: str, i: int, X: Any, empty: np.ndarray) -> Any:
     """The method's result, also of a partition without rows, which the methods refuse."""
-    if X.shape[0]:
+    if X.shape[0] == 0:
+        return X[:, model.support_] if is_sparse(X) and method == "transform" else empty
+    try:
         return getattr(model, method)(X)
-    return X[:, model.support_] if is_sparse(X) and method == "transform" else empty
+    except Exception as error:
+        raise named(error, i) from error

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from ..arrays.backend import HOST, Backend, backend_of
 from ..arrays.namespace import array_namespace, is_sparse, sparse_module, to_numpy
 from ..blocks.errors import raise_bad_value
+from ..blocks.samples import check_weights
 from ..estimators import L1CenterClassifier
 from ..solvers.l1 import L1Centers
 from .cluster import compute, named, task_name
@@ -48,11 +49,10 @@ def solve_ranges(
         )
         for i, (part, n) in enumerate(zip(X.items, rows, strict=True))
     ]
-    whole = [
-        delayed(_joined)(list(p.items), dask_key_name=task_name(f"gpucenters-join-{name}", token))
-        for name, p in (("labels", y), ("weights", weight))
-        if p is not None
-    ]
+    whole = [delayed(_joined)(y.items, dask_key_name=task_name("gpucenters-join-labels", token))]
+    if weight is not None:
+        name = task_name("gpucenters-join-weights", token)
+        whole.append(delayed(_joined_weights)(weight.items, rows, dask_key_name=name))
     # Each range finds its own columns, of all features: k, "all" here, is for all ranges together.
     local = clone(model).set_params(k="all", verbose=False)
     tasks = [
@@ -109,6 +109,14 @@ def _check_finite(X: Any) -> None:
 
 def _joined(parts: list[Any]) -> Any:
     return np.concatenate([to_numpy(part).reshape(-1) for part in parts])
+
+
+def _joined_weights(parts: list[Any], rows: list[int]) -> np.ndarray:
+    """The weights of all rows; those of a partition may be one number, or None for 1."""
+    weights = [check_weights(part, n) for part, n in zip(parts, rows, strict=True)]
+    return np.concatenate(
+        [np.ones(n) if w is None else w for w, n in zip(weights, rows, strict=True)]
+    )
 
 
 def _solve(

@@ -20,7 +20,7 @@ from ..estimators._statistics import StatisticsClassifier
 from ..estimators.validation import check_container
 from ..statistics.base import Statistics
 from .cluster import named, task_name
-from .form import require_rows
+from .form import Form, require_form, require_rows
 from .partitions import Data
 
 #: Fewest and most lanes, and the bytes that the sums of all lanes may take where there are more.
@@ -80,6 +80,7 @@ def summed(
     model: StatisticsClassifier,
     classes: np.ndarray,
     data: Data,
+    form: Any,
     lanes: int,
     token: str,
     read: Callable[[Any], Any] | None = None,
@@ -93,12 +94,14 @@ def summed(
     classes : array of shape (K,)
         All labels.
     data : (X, y, sample_weight)
+    form : Form or Delayed
+        Of the first partition with rows.
     lanes : int
     token : str
     read : callable, optional
         What is done with each X first.
     """
-    items = [(*item, classes, read) for item in rows_of(data)]
+    items = [(*item, form, classes, read) for item in rows_of(data)]
     return folded(_add, model, items, _merge, lanes, "add-partition", token)
 
 
@@ -109,12 +112,15 @@ def rows_of(data: Data) -> list[tuple[Any, Any, Any]]:
     return list(zip(X.items, y.items, weights, strict=True))
 
 
-def _add(model: Any, i: int, X: Any, y: Any, weight: Any, classes: Any, read: Any) -> Any:
+def _add(
+    model: Any, i: int, X: Any, y: Any, weight: Any, form: Form, classes: Any, read: Any
+) -> Any:
     """A copy of the model with a partition added."""
     try:
         require_rows(X, y.shape[0])
         if X.shape[0] == 0:
             return model
+        require_form(X, form)
         model = copy.copy(model)
         if read is not None:
             X = check_container(X, "gpucenters.dask.fit")

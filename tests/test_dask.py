@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -436,3 +437,37 @@ def test_entries_stored_256_times_are_counted_for_l1(client: Client) -> None:
     X = sp.csr_array((values, columns, 256 * np.arange(241)), shape=(240, 2))
     found = gpucenters.dask.fit(L1CenterClassifier(), parts(X), parts(LABELS), parts(WEIGHTS))
     assert found.centers_.tolist() == [[0.0, 5.0]] * 3
+
+
+@pytest.mark.parametrize("model", [L2CenterClassifier(k=4), L1CenterClassifier(k=2)], ids=_name)
+def test_partitions_of_several_types_keep_the_values_of_their_labels(
+    client: Client, model: Any
+) -> None:
+    names = np.asarray([2**53, 2**53 + 1, 2**60])
+    kinds = [
+        lambda y: names[y],
+        lambda y: names[y].astype("u8"),
+        lambda y: pd.Series(names[y], dtype="Int64"),
+        lambda y: pd.DataFrame({"y": pd.Series(names[y], dtype="uint64[pyarrow]")}),
+    ]
+    y = [
+        dask.delayed(kinds[i % 4](LABELS[a:b]))
+        for i, (a, b) in enumerate(itertools.pairwise(EDGES))
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of labels in a column, from threads of the workers
+        found = gpucenters.dask.fit(model, parts(COUNTS), y, client=client)
+    same_bits(found, clone(model).fit(COUNTS, names[LABELS]))
+    in_memory = pd.Series(names[LABELS], dtype="Int64")
+    X = da.from_array(COUNTS.toarray(), chunks=(100, -1))
+    found = gpucenters.dask.fit(model, X, in_memory, client=client)
+    same_bits(found, clone(model).fit(COUNTS.toarray(), names[LABELS]))
+
+
+@pytest.mark.parametrize("beside", [[-1, 0], [1.0, 0.0]], ids=["negative", "floats"])
+def test_labels_of_partitions_that_no_type_holds_are_refused(client: Client, beside: list) -> None:
+    large = np.asarray([2**64 - 1, 2**53 + 1], dtype="u8")
+    y = [dask.delayed(part) for part in (large, np.asarray(beside))]
+    X = [dask.delayed(np.eye(2))] * 2
+    with pytest.raises(ValueError, match=r"y holds (the integer 9007|integers from -1 to 1844)"):
+        gpucenters.dask.fit(L2CenterClassifier(), X, y, client=client)

@@ -9,6 +9,7 @@ import numpy as np
 from dask.delayed import delayed
 from sklearn.base import clone
 
+from ..arrays.label_values import concatenated
 from ..estimators import L1CenterClassifier
 from ..estimators._model import CenterModel
 from ..estimators._statistics import StatisticsClassifier
@@ -124,7 +125,7 @@ def _labels(client: Any, X: Partitions, y: Partitions, token: str) -> tuple[np.n
                 f"the labels of partition {i} are {labels.dtype}, those of partition {first} "
                 f"{found[first][0].dtype}: use strings in all, or numbers in all."
             )
-    return encode(np.concatenate([labels for labels, n in found if n]))[0], rows
+    return encode(concatenated([labels for labels, n in found if n]))[0], rows
 
 
 def _distinct(i: int, y: Any) -> tuple[np.ndarray, int]:

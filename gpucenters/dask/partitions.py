@@ -12,6 +12,8 @@ import numpy as np
 from dask.delayed import Delayed
 from dask.typing import DaskCollection
 
+from ..arrays.label_values import exact_values
+
 
 class Partitions(NamedTuple):
     """Delayed objects, or futures, of the partitions of a collection, and their known numbers.
@@ -76,7 +78,7 @@ def aligned(x: Any, like: Partitions, name: str) -> Partitions:
                 f"known. Pass {name} in partitions as X, or, for a Dask array, call "
                 "X.compute_chunk_sizes() first."
             )
-        x = np.asarray(x)
+        x = np.asarray(exact_values(x, name))
         if x.shape[:1] != (sum(like.rows),):
             raise ValueError(f"X has {sum(like.rows):,} rows, {name} has shape {x.shape}.")
         x = dask.array.from_array(x, chunks=(tuple(like.rows), *x.shape[1:]))

@@ -9,7 +9,8 @@ from dask.delayed import delayed
 from sklearn.base import clone
 
 from ..arrays.backend import HOST, Backend, backend_of
-from ..arrays.namespace import array_namespace, is_sparse, sparse_module, to_numpy
+from ..arrays.label_values import concatenated, exact_values
+from ..arrays.namespace import array_namespace, is_sparse, sparse_module
 from ..blocks.errors import raise_bad_value
 from ..estimators import L1CenterClassifier
 from ..solvers.l1 import L1Centers
@@ -49,8 +50,10 @@ def solve_ranges(
         for i, (part, n) in enumerate(zip(X.items, rows, strict=True))
     ]
     whole = [
-        delayed(_joined)(list(p.items), dask_key_name=task_name(f"gpucenters-join-{name}", token))
-        for name, p in (("labels", y), ("weights", weight))
+        delayed(_joined)(
+            list(p.items), name, dask_key_name=task_name(f"gpucenters-join-{name}", token)
+        )
+        for name, p in (("y", y), ("sample_weight", weight))
         if p is not None
     ]
     # Each range finds its own columns, of all features: k, "all" here, is for all ranges together.
@@ -107,8 +110,9 @@ def _check_finite(X: Any) -> None:
     raise_bad_value(float(value), feature, row)
 
 
-def _joined(parts: list[Any]) -> Any:
-    return np.concatenate([to_numpy(part).reshape(-1) for part in parts])
+def _joined(parts: list[Any], name: str) -> Any:
+    held = [part for part in parts if part.shape[0]]
+    return concatenated([np.asarray(exact_values(part, name)).reshape(-1) for part in held], name)
 
 
 def _solve(

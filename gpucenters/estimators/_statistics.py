@@ -8,8 +8,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from ..arrays.context import Context, run_with_oom_retry
-from ..arrays.inputs import check_input
-from ..arrays.namespace import to_numpy
+from ..arrays.label_values import exact_values
 from ..blocks.block import Block
 from ..blocks.samples import Samples, raise_without_weight
 from ..solvers.centers import Centers
@@ -251,7 +250,7 @@ class StatisticsClassifier(CenterClassifier):
                 raise ValueError("classes must be passed on the first call to partial_fit.")
             return self.classes_
         given = self._given(classes)
-        if not first and not np.array_equal(given, self.classes_):
+        if not first and given.tolist() != self.classes_.tolist():
             raise ValueError(
                 f"classes={given.tolist()} is not the same as on the last call to partial_fit: "
                 f"{self.classes_.tolist()}."
@@ -263,8 +262,7 @@ class StatisticsClassifier(CenterClassifier):
         """The sorted distinct labels that the user names."""
         if isinstance(classes, set | frozenset):
             classes = list(classes)
-        check_input(classes, "classes")
-        given = encode(to_numpy(classes).ravel(), "classes")[0]
+        given = encode(np.asarray(exact_values(classes, "classes")).ravel(), "classes")[0]
         if len(given) < 2:
             raise ValueError(f"classes must name at least two classes, got {given.tolist()}.")
         return given

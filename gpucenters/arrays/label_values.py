@@ -73,8 +73,8 @@ def _exact(values: Sequence, floats: np.ndarray, name: str) -> np.ndarray:
     return floats
 
 
-def missing_row(values: np.ndarray) -> int | None:
-    """The first of some values, (n,), that is NaN, NaT, NA or None; None where there is none."""
+def first_missing(values: np.ndarray) -> tuple[int, str] | None:
+    """The row and the name of the first of n values that is NaN, NaT, NA or None, if any is."""
     kind = values.dtype.kind
     if kind in "fcmM":
         missing = np.isnan(values)
@@ -82,7 +82,10 @@ def missing_row(values: np.ndarray) -> int | None:
         missing = np.fromiter(map(_is_missing, values.tolist()), bool, len(values))
     else:
         return None
-    return int(missing.argmax()) if missing.any() else None
+    if not missing.any():
+        return None
+    row = int(missing.argmax())
+    return row, "NaN" if isinstance(values[row], numbers.Real) else f"{values[row]}"
 
 
 def _is_missing(value: Any) -> bool:

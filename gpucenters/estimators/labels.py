@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..arrays.backend import Backend
-from ..arrays.label_values import exact_values, missing_row
+from ..arrays.label_values import exact_values, first_missing
 from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
 from ..blocks.samples import check_weights
@@ -56,9 +55,8 @@ def encode(y: np.ndarray, name: str = "y") -> tuple[np.ndarray, np.ndarray]:
 
 
 def _refuse_missing(y: np.ndarray, name: str) -> None:
-    row = missing_row(y)
-    if row is not None:
-        what = "NaN" if isinstance(y[row], numbers.Real) else y[row]
+    if missing := first_missing(y):
+        row, what = missing
         raise ValueError(
             f"Input {name} contains {what}: a label is missing. It is first in row {row}."
         )

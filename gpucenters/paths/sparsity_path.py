@@ -15,6 +15,7 @@ from ..blocks.samples import check_weights
 from ..estimators._base import CenterClassifier
 from ..estimators._held_out import HeldOut
 from ..estimators._path import PathPredictions, predict_path
+from ..estimators.groups import check_groups
 from ..estimators.labels import as_classes, encode, host_labels
 from ..estimators.validation import check_container
 from .folds import Fold, make_splitter, split, take_of_each, take_rows
@@ -87,6 +88,7 @@ def sparsity_path(
     ------
     ValueError
         Where a fold cannot be fitted or scored, as one that lacks a class; the message names it.
+        For groups that are missing, or of another shape, with their row.
 
     References
     ----------
@@ -129,6 +131,7 @@ def sparsity_path(
         y_test = as_classes(host_labels(y_test, name, X_test.shape[0]), classes)
         results = [data.evaluate(X, labels, X_test, y_test, params, {})]
     else:
+        groups = check_groups(groups, X.shape[0])
         splitter = make_splitter(cv, labels, groups, n_splits, test_size, random_state)
         routed = _route(estimator, splitter, scorers, sample_weight, groups)
         folds = split(X, labels, splitter, routed.split)

@@ -9,16 +9,14 @@ import numpy as np
 from ..arrays.label_values import exact_values, first_missing
 
 
-def check_groups(groups: Any, n_samples: int) -> np.ndarray | None:
-    """The group of each sample as a NumPy array of shape (n_samples,); None without groups.
+def check_groups(groups: Any, n_samples: int) -> np.ndarray:
+    """The group of each sample as a NumPy array of shape (n_samples,).
 
     Raises
     ------
     ValueError
         For another shape, and for groups that are missing or cannot be compared with each other.
     """
-    if groups is None:
-        return None
     found = np.asarray(exact_values(groups, "groups"))
     if found.ndim == 2 and found.shape[1] == 1:
         found = found[:, 0]

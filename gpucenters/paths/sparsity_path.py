@@ -131,7 +131,7 @@ def sparsity_path(
         y_test = as_classes(host_labels(y_test, name, X_test.shape[0]), classes)
         results = [data.evaluate(X, labels, X_test, y_test, params, {})]
     else:
-        groups = check_groups(groups, X.shape[0])
+        groups = None if groups is None else check_groups(groups, X.shape[0])
         splitter = make_splitter(cv, labels, groups, n_splits, test_size, random_state)
         routed = _route(estimator, splitter, scorers, sample_weight, groups)
         folds = split(X, labels, splitter, routed.split)

@@ -471,3 +471,17 @@ def test_labels_of_partitions_that_no_type_holds_are_refused(client: Client, bes
     X = [dask.delayed(np.eye(2))] * 2
     with pytest.raises(ValueError, match=r"y holds (the integer 9007|integers from -1 to 1844)"):
         gpucenters.dask.fit(L2CenterClassifier(), X, y, client=client)
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", {0: 4, 2: 0.5}], ids=["balanced", "dict"])
+@pytest.mark.parametrize("model", [SparseBernoulliNB(k=4), SparseGaussianNB(k=4)], ids=_name)
+def test_class_weights_are_those_of_all_partitions(
+    client: Client, model: Any, class_weight: Any
+) -> None:
+    model = clone(model).set_params(class_weight=class_weight)
+    found = gpucenters.dask.fit(model, parts(COUNTS), parts(LABELS), parts(WEIGHTS), client=client)
+    expected = clone(model).fit(COUNTS, LABELS, sample_weight=WEIGHTS)
+    assert found.class_weight == class_weight
+    np.testing.assert_array_equal(found.ranking_, expected.ranking_)
+    np.testing.assert_allclose(found.scores_, expected.scores_, rtol=1e-9)
+    np.testing.assert_allclose(found.class_count_, expected.class_count_)

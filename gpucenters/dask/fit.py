@@ -13,8 +13,10 @@ from ..arrays.label_values import concatenated
 from ..estimators import L1CenterClassifier
 from ..estimators._model import CenterModel
 from ..estimators._statistics import StatisticsClassifier
+from ..estimators.class_weights import balanced
 from ..estimators.labels import encode, host_labels
 from .cluster import compute, current_client, named, task_name
+from .counts import class_weights
 from .medians import fit_medians
 from .partitions import Partitions, aligned, partitions_of
 from .sums import n_lanes, summed
@@ -92,9 +94,14 @@ def fit(estimator: Model, X: Any, y: Any, sample_weight: Any = None, client: Any
         )
     data = (parts, labels, weights)
     if isinstance(model, StatisticsClassifier):
+        if isinstance(model.class_weight, str):  # as numbers, which partitions do not know
+            factors = balanced(class_weights(client, classes, data, token))
+            model.class_weight = dict(zip(classes.tolist(), factors.tolist(), strict=True))
         lanes = n_lanes(len(parts), _sums_bytes(X, len(classes)))
         statistics = compute(client, summed(model, classes, data, lanes, token), verbose)
-        return model.fit_statistics(statistics)
+        model.fit_statistics(statistics)
+        model.class_weight = estimator.class_weight
+        return model
     return fit_medians(client, model, classes, data, rows, token)
 
 

@@ -48,6 +48,15 @@ class StatisticsClassifier(CenterClassifier):
                     f"partial_fit: {params[name]!r}."
                 )
 
+    def _refuse_balanced(self, method: str) -> None:
+        """Raise for class weights that only all samples together have."""
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                f"class_weight='balanced' is not supported in {method}(), which does not see all "
+                "samples: pass a dict from labels to weights, as of "
+                "sklearn.utils.class_weight.compute_class_weight."
+            )
+
     def _recipe(self) -> Recipe:
         raise NotImplementedError
 
@@ -87,7 +96,8 @@ class StatisticsClassifier(CenterClassifier):
         ``a.merge(b)`` adds the statistics b of another shard to a, in place. Both need the same
         ``classes`` and the parameters that decide what is kept (``scale``, ``binarize``, whether
         ``shrinkage`` is "auto" or "ledoit-wolf"); k, priors and smoothing may differ. Statistics
-        pickle, and move to another device with ``to``.
+        pickle, and move to another device with ``to``. Factors of ``class_weight`` are in them, and
+        "balanced" is refused.
 
         Parameters
         ----------
@@ -112,6 +122,7 @@ class StatisticsClassifier(CenterClassifier):
         array([0])
         """
         self._check_parameters()
+        self._refuse_balanced("statistics")
         checked, attributes = validated(self, X, in_parts=True)
         labels = host_labels(y, type(self).__name__, checked.shape[0])
         if classes is None:
@@ -147,6 +158,7 @@ class StatisticsClassifier(CenterClassifier):
             For statistics that do not hold what this model needs, or a class without weight.
         """
         self._check_parameters()
+        self._refuse_balanced("fit_statistics")
         name = type(self).__name__
         if not isinstance(statistics, Statistics):
             raise TypeError(
@@ -206,6 +218,7 @@ class StatisticsClassifier(CenterClassifier):
         self
         """
         self._check_parameters()
+        self._refuse_balanced("partial_fit")
         known = self._known_classes(classes)
         self._check_classes((1.0,) * len(known))
         return self._add_batch(X, y, known, sample_weight)

@@ -155,8 +155,8 @@ def permutation_gains(
     TypeError
         For a model whose features change with the labels, or of another package.
     ValueError
-        As ``estimator.fit`` raises, for lengths that differ, for missing groups, and for groups
-        within which all labels are equal.
+        As ``estimator.fit`` raises, for lengths that differ, for missing groups, for groups within
+        which all labels are equal, and for a ``class_weight``.
 
     Notes
     -----
@@ -216,6 +216,11 @@ def permutation_gains(
             "permutation_gains does not take MahalanobisCenterClassifier: its features are formed "
             "with the covariance within the classes, so that they change with the labels. Use "
             "L2CenterClassifier(scale='pooled')."
+        )
+    if estimator.class_weight is not None:
+        raise ValueError(
+            "permutation_gains counts each sample once: use class_weight=None. Gains under "
+            "permuted labels say whether a feature differs between classes, whatever these weigh."
         )
     model = clone(estimator).set_params(k="all", verbose=False).fit(X, y)
     checked = check_X(model, X, reset=False)

@@ -35,7 +35,7 @@ from ..estimators.labels import (
 from ..estimators.validation import check_backend
 from ..statistics import Statistics
 from ._constant import ConstantClassifier
-from ._copies import Copies
+from ._copies import Copies, is_determined
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -44,7 +44,7 @@ def _of_streams(method: Method) -> Method:
     """Of ``partial_fit``, which not all have in the class that does what is not done here."""
 
     def check(self: Any) -> bool:
-        if not isinstance(self.estimator, StatisticsClassifier):
+        if not is_determined(self.estimator):
             _ = super(Decomposition, self).partial_fit  # an AttributeError where there is none
         return True
 
@@ -68,7 +68,7 @@ class Decomposition(Copies):
         tags = super().__sklearn_tags__()  # type: ignore[misc]
         inner = get_tags(self.estimator)
         tags.input_tags = inner.input_tags
-        if isinstance(self.estimator, StatisticsClassifier):
+        if is_determined(self.estimator):
             tags.array_api_support = inner.array_api_support
             tags.classifier_tags.poor_score = inner.classifier_tags.poor_score
         return tags
@@ -124,7 +124,7 @@ class Decomposition(Copies):
         self
         """
         self._validate_params()  # type: ignore[attr-defined]
-        if not (isinstance(self.estimator, StatisticsClassifier) and self._takes(y)):
+        if not (is_determined(self.estimator) and self._takes(y)):
             self.__dict__ = self._parameters_alone()
             return super().fit(X, self._exact(X, y), **fit_params)  # type: ignore[misc]
         joint = clone(self.estimator)
@@ -162,7 +162,7 @@ class Decomposition(Copies):
         """
         self._validate_params()  # type: ignore[attr-defined]
         refitted = "_estimators" in vars(self)
-        if refitted or not (isinstance(self.estimator, StatisticsClassifier) and self._takes(y)):
+        if refitted or not (is_determined(self.estimator) and self._takes(y)):
             y = self._exact(X, y)
             known = None if classes is None else exact_values(classes, "classes")
             return super().partial_fit(X, y, known, **partial_fit_params)  # type: ignore[misc]

@@ -213,6 +213,8 @@ def test_labels_of_signed_and_unsigned_types_are_compared_as_they_are() -> None:
         stream.partial_fit(X, np.full(len(X), 2**53 + 2, dtype="u8"))
     halves = [L2CenterClassifier().statistics(X, y, classes=names) for y in (signed, unsigned)]
     assert halves[0].merge(halves[1]).classes.tolist() == names.tolist()
+    united = halves[0].merge_classes([0, 1, 1], [2**64 - 1, 2**53 + 1])
+    assert united.classes.tolist() == [2**53 + 1, 2**64 - 1]
 
 
 @pytest.mark.parametrize("dtype", ["Int8", "UInt16", "boolean", "int32[pyarrow]", "bool[pyarrow]"])

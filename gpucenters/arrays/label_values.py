@@ -56,7 +56,9 @@ def concatenated(parts: Sequence[np.ndarray], name: str = "y") -> np.ndarray:
 def _exact(values: Sequence, floats: np.ndarray, name: str) -> np.ndarray:
     """Numbers of which NumPy makes floats: integers as such; raises where digits would be lost."""
     whole = [x for x in values if isinstance(x, numbers.Integral)]
-    if len(whole) == len(values) > 0:
+    if not whole:
+        return floats
+    if len(whole) == len(values):
         low, high = int(min(whole)), int(max(whole))
         for kind in _INTEGERS:
             if kind.min <= low and high <= kind.max:

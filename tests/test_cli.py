@@ -238,6 +238,10 @@ def test_a_full_file_serves_every_k(run: Run, numbers: str, tmp_path: Path) -> N
             SparseBernoulliNB(binarize=2, fit_prior=False, alpha=0.1),
         ),
         (["-e", "multinomial", "-k", "3", "--tol", "1e-6"], SparseMultinomialNB(k=3, tol=1e-6)),
+        (
+            ["-e", "shrunken", "--class-weight", "balanced"],
+            gpucenters.ShrunkenCentroidClassifier(class_weight="balanced"),
+        ),
     ],
     ids=lambda x: x[1] if isinstance(x, list) else "",
 )
@@ -413,6 +417,8 @@ _USAGE = [
     (["fit", "TEXTS", "-o", "m", "--batch-rows", "5"], "--batch-rows needs --vectorizer hashing"),
     (["fit", "TEXTS", "-o", "m", "--batch-rows", "5", "--vectorizer", "hashing", "-e", "l1"],
      "L1CenterClassifier needs all samples at once"),
+    (["fit", "TEXTS", "-o", "m", "--batch-rows", "5", "--vectorizer", "hashing", "-e", "bernoulli",
+      "--class-weight", "balanced"], "--class-weight needs all samples: leave --batch-rows out"),
     (["fit", "-", "-o", "m", "--batch-rows", "5", "--vectorizer", "hashing"], "stdin cannot be"),
     (["fit", "TEXTS", "-o", "m", "--batch-rows", "5", "--test-size", "0.5"], "not --test-size"),
     (["fit", "TEXTS", "-o", "m", "--vectorizer", "hashing", "--min-df", "2"], "no min_df"),

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import threading
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
 import dask
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from clusters import (
@@ -33,7 +36,13 @@ from sklearn.base import clone
 from stand_in import STAND_IN
 
 import gpucenters.dask
-from gpucenters import L1CenterClassifier, MahalanobisCenterClassifier, SparseBernoulliNB
+from gpucenters import (
+    L1CenterClassifier,
+    L2CenterClassifier,
+    MahalanobisCenterClassifier,
+    SparseBernoulliNB,
+    SparseGaussianNB,
+)
 from gpucenters.arrays.namespace import to_numpy
 from gpucenters.dask import sums
 
@@ -259,3 +268,51 @@ def test_entries_stored_256_times_are_counted_for_l1(client: Client) -> None:
     X = sp.csr_array((values, columns, 256 * np.arange(241)), shape=(240, 2))
     found = gpucenters.dask.fit(L1CenterClassifier(), parts(X), parts(LABELS), parts(WEIGHTS))
     assert found.centers_.tolist() == [[0.0, 5.0]] * 3
+
+
+@pytest.mark.parametrize("model", [L2CenterClassifier(k=4), L1CenterClassifier(k=2)], ids=name_of)
+def test_partitions_of_several_types_keep_the_values_of_their_labels(
+    client: Client, model: Any
+) -> None:
+    names = np.asarray([2**53, 2**53 + 1, 2**60])
+    kinds = [
+        lambda y: names[y],
+        lambda y: names[y].astype("u8"),
+        lambda y: pd.Series(names[y], dtype="Int64"),
+        lambda y: pd.DataFrame({"y": pd.Series(names[y], dtype="uint64[pyarrow]")}),
+    ]
+    y = [
+        dask.delayed(kinds[i % 4](LABELS[a:b]))
+        for i, (a, b) in enumerate(itertools.pairwise(EDGES))
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of labels in a column, from threads of the workers
+        found = gpucenters.dask.fit(model, parts(COUNTS), y, client=client)
+    same_bits(found, clone(model).fit(COUNTS, names[LABELS]))
+    in_memory = pd.Series(names[LABELS], dtype="Int64")
+    X = da.from_array(COUNTS.toarray(), chunks=(100, -1))
+    found = gpucenters.dask.fit(model, X, in_memory, client=client)
+    same_bits(found, clone(model).fit(COUNTS.toarray(), names[LABELS]))
+
+
+@pytest.mark.parametrize("beside", [[-1, 0], [1.0, 0.0]], ids=["negative", "floats"])
+def test_labels_of_partitions_that_no_type_holds_are_refused(client: Client, beside: list) -> None:
+    large = np.asarray([2**64 - 1, 2**53 + 1], dtype="u8")
+    y = [dask.delayed(part) for part in (large, np.asarray(beside))]
+    X = [dask.delayed(np.eye(2))] * 2
+    with pytest.raises(ValueError, match=r"y holds (the integer 9007|integers from -1 to 1844)"):
+        gpucenters.dask.fit(L2CenterClassifier(), X, y, client=client)
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", {0: 4, 2: 0.5}], ids=["balanced", "dict"])
+@pytest.mark.parametrize("model", [SparseBernoulliNB(k=4), SparseGaussianNB(k=4)], ids=name_of)
+def test_class_weights_are_those_of_all_partitions(
+    client: Client, model: Any, class_weight: Any
+) -> None:
+    model = clone(model).set_params(class_weight=class_weight)
+    found = gpucenters.dask.fit(model, parts(COUNTS), parts(LABELS), parts(WEIGHTS), client=client)
+    expected = clone(model).fit(COUNTS, LABELS, sample_weight=WEIGHTS)
+    assert found.class_weight == class_weight
+    np.testing.assert_array_equal(found.ranking_, expected.ranking_)
+    np.testing.assert_allclose(found.scores_, expected.scores_, rtol=1e-9)
+    np.testing.assert_allclose(found.class_count_, expected.class_count_)

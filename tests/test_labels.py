@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import array_api_strict
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse
 import scipy.special
@@ -14,11 +16,16 @@ from answers import each_model, mixed_data, to_host
 from separated import separated
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score
-from small_data import HALVES, KINDS, NORMAL, PLAIN, Y, each_kind, fit_plain
+from small_data import HALVES, KINDS, NORMAL, PLAIN, Y, each_kind, fit_plain, model_id
 
 from gpucenters import (
+    L1CenterClassifier,
     L2CenterClassifier,
+    SparsityPathCV,
+    permutation_gains,
+    sparsity_path,
 )
+from gpucenters.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
 
 LABELS = {
     "list": [0, 1, 2],
@@ -106,6 +113,118 @@ def test_labels_at_the_ends_of_their_type_are_learned(names: np.ndarray) -> None
     )
 
 
+LARGE = {
+    "signed": [2**53, 2**53 + 1, 2**60, 2**60 + 1],
+    "unsigned": [2**53, 2**53 + 1, 2**64 - 2, 2**64 - 1],
+}
+LARGE_FORMS = {  # what makes one kind of labels of a NumPy array
+    "array": np.asarray,
+    "list": np.ndarray.tolist,
+    "list of integers of several types": lambda y: [
+        np.uint64(x) if i % 3 else int(x) for i, x in enumerate(y)
+    ],
+    "Series": pd.Series,
+    "nullable Series": lambda y: pd.Series(y, dtype=_nullable(y)),
+    "Series of Arrow": lambda y: pd.Series(y, dtype=f"{y.dtype}[pyarrow]"),
+    "nullable array": lambda y: pd.array(y, dtype=_nullable(y)),
+    "nullable Index": lambda y: pd.Index(y, dtype=_nullable(y)),
+    "Series of categories": lambda y: pd.Series(y, dtype="category"),
+    "nullable categories": lambda y: pd.Series(y, dtype=_nullable(y)).astype("category"),
+    "DataFrame": lambda y: pd.DataFrame({"y": y}),
+    "nullable DataFrame": lambda y: pd.DataFrame({"y": pd.Series(y, dtype=_nullable(y))}),
+    "DataFrame of Arrow": lambda y: pd.DataFrame({"y": pd.Series(y, dtype=f"{y.dtype}[pyarrow]")}),
+    "polars Series": pl.Series,
+    "polars DataFrame": lambda y: pl.DataFrame({"y": y}),
+    "Arrow": pa.array,
+    "Arrow table": lambda y: pa.table({"y": y}),
+    "array of another library": array_api_strict.asarray,
+}
+
+
+def _nullable(y: np.ndarray) -> str:
+    return f"{y.dtype}".replace("i", "I").replace("uI", "UI")
+
+
+@pytest.mark.filterwarnings("ignore:A column-vector y was passed")
+@pytest.mark.parametrize("values", list(LARGE))
+@pytest.mark.parametrize("form", list(LARGE_FORMS))
+def test_large_integers_stay_classes_of_their_own(form: str, values: str) -> None:
+    X, codes = mixed_data(4)
+    names = np.asarray(LARGE[values], dtype="u8" if values == "unsigned" else "i8")
+    y, classes = LARGE_FORMS[form](names[codes]), LARGE_FORMS[form](names)
+    model = L2CenterClassifier(k=2)
+    plain = clone(model).fit(X, codes)
+    for fitted in (
+        clone(model).fit(X, y),
+        clone(model).partial_fit(X, y, classes=classes).partial_fit(X, y, classes=classes),
+        clone(model).fit_statistics(model.statistics(X, y, classes=classes)),
+        SparsityPathCV(model, ks=[2], cv=2, scoring="balanced_accuracy").fit(X, y),
+        SparsityPathCV(model, ks=[2], cv=2, scoring=["matthews_corrcoef"]).fit(X, y),
+    ):
+        assert fitted.classes_.dtype == names.dtype
+        assert fitted.classes_.tolist() == names.tolist()
+        predicted = fitted.predict(X)
+        assert predicted.dtype == names.dtype
+        assert predicted.tolist() == names[plain.predict(X)].tolist()
+        assert fitted.score(X, y) == fitted.score(X, names[codes])
+    assert clone(model).fit(X, y).score(X, y) == plain.score(X, codes)
+    paths = [sparsity_path(model, X, labels, ks=[1, 2], cv=2).mean for labels in (y, codes)]
+    np.testing.assert_array_equal(*paths)
+    gains = [permutation_gains(model, X, labels, 3, random_state=0) for labels in (y, codes)]
+    np.testing.assert_array_equal(gains[0].pvalues, gains[1].pvalues)
+
+
+@pytest.mark.parametrize("values", list(LARGE))
+@pytest.mark.parametrize("model", [L2CenterClassifier(), L1CenterClassifier()], ids=model_id)
+@pytest.mark.parametrize("kind", [OneVsRestClassifier, OneVsOneClassifier, OutputCodeClassifier])
+def test_decompositions_keep_large_integers_apart(kind: Any, model: Any, values: str) -> None:
+    X, codes = mixed_data(4)
+    names = np.asarray(LARGE[values], dtype="u8" if values == "unsigned" else "i8")
+    y = pd.Series(names[codes], dtype=_nullable(names))
+    more = {"random_state": 0} if kind is OutputCodeClassifier else {}
+    found, plain = kind(model, **more).fit(X, y), kind(model, **more).fit(X, codes)
+    assert found.classes_.tolist() == names.tolist()
+    assert found.predict(X).tolist() == names[plain.predict(X)].tolist()
+    assert found.score(X, y) == plain.score(X, codes)
+
+
+def test_labels_of_signed_and_unsigned_types_are_compared_as_they_are() -> None:
+    X, codes = mixed_data(3)
+    names = np.asarray([2**53, 2**53 + 1, 2**60])
+    signed, unsigned, floats = names[codes], names[codes].astype("u8"), names[codes].astype(float)
+    for model in (L2CenterClassifier(), OneVsRestClassifier(L1CenterClassifier())):
+        model.fit(X, signed)
+        assert model.score(X, unsigned) == model.score(X, signed)
+        assert model.score(X, floats) < model.score(X, signed)  # of those that are no floats
+    for scoring in ("accuracy", "f1_macro", "matthews_corrcoef"):
+        search = SparsityPathCV(L2CenterClassifier(), ks=[2], cv=2, scoring=scoring).fit(X, signed)
+        assert search.score(X, unsigned) == search.score(X, signed)
+        test = {"scoring": scoring, "ks": [2], "X_test": X}
+        paths = [
+            sparsity_path(L2CenterClassifier(), X, signed, y_test=y, **test)
+            for y in (unsigned, signed)
+        ]
+        assert paths[0].mean == paths[1].mean
+    stream = L2CenterClassifier().partial_fit(X, signed, classes=names)
+    stream.partial_fit(X, unsigned, classes=names.astype("u8"))
+    with pytest.raises(ValueError, match="not the same as on the last call"):
+        stream.partial_fit(X, unsigned, classes=names.astype(float))
+    with pytest.raises(ValueError, match="not among classes"):
+        stream.partial_fit(X, np.full(len(X), 2**53 + 2, dtype="u8"))
+    halves = [L2CenterClassifier().statistics(X, y, classes=names) for y in (signed, unsigned)]
+    assert halves[0].merge(halves[1]).classes.tolist() == names.tolist()
+    united = halves[0].merge_classes([0, 1, 1], [2**64 - 1, 2**53 + 1])
+    assert united.classes.tolist() == [2**53 + 1, 2**64 - 1]
+
+
+@pytest.mark.parametrize("dtype", ["Int8", "UInt16", "boolean", "int32[pyarrow]", "bool[pyarrow]"])
+def test_nullable_integers_and_booleans_come_back_as_they_went_in(dtype: str) -> None:
+    model = L2CenterClassifier().fit(NORMAL, pd.Series(HALVES, dtype=dtype))
+    plain = np.asarray(HALVES, dtype=pd.Series(HALVES, dtype=dtype).dtype.numpy_dtype)
+    assert model.predict(NORMAL).dtype == model.classes_.dtype == plain.dtype
+    assert model.score(NORMAL, plain) == model.score(NORMAL, pd.Series(HALVES, dtype=dtype))
+
+
 def test_many_distinct_labels_give_no_warning() -> None:
     # A warning is an error in tests.
     Q = np.random.default_rng(0).standard_normal((300, 3))
@@ -148,21 +267,51 @@ BAD_LABELS = {
     ),
     "NaN among objects": (
         np.array([0.0, 1.0, np.nan, 1.0, 0.0], dtype=object),
-        "Unknown label type",
+        "Input y contains NaN.* first in row 2",
     ),
     "numbers as objects": (
         np.array([0, 1, 1, 1, 0], dtype=object),
         r"Unknown label type: unknown.*objects.*such as 0 \(int\).*astype\(int\)",
     ),
-    "NaN among strings": (np.array(["a", "b", np.nan, "a", "b"], dtype=object), "y holds labels"),
-    "None among strings": (np.array(["a", "b", None, "a", "b"], dtype=object), "y holds labels"),
-    "None among numbers": (np.array([0, 1, None, 1, 0], dtype=object), "y holds labels"),
-    "None alone": (np.array([None] * 5), "Unknown label type: unknown"),
+    "NaN among strings": (
+        np.array(["a", "b", np.nan, "a", "b"], dtype=object),
+        "Input y contains NaN.* first in row 2",
+    ),
+    "NaN in a list of strings": (
+        ["a", "b", np.nan, "a", "b"],
+        "Input y contains NaN.* first in row 2",
+    ),
+    "None among strings": (
+        np.array(["a", "b", None, "a", "b"], dtype=object),
+        "Input y contains None.* first in row 2",
+    ),
+    "None among numbers": (
+        np.array([0, 1, None, 1, 0], dtype=object),
+        "Input y contains None.* first in row 2",
+    ),
+    "None alone": (np.array([None] * 5), "Input y contains None.* first in row 0"),
     "no labels": (None, "requires y"),
     "mixed types": (np.array(["a", 1, "a", 1, 2], dtype=object), "y holds labels"),
     "missing in a Series": (
         pd.Series([0, 1, None, 1, 0], dtype="Int64"),
-        "Input y contains NaN.* first in row 2",
+        "Input y contains <NA>.* first in row 2",
+    ),
+    "missing among Arrow's booleans": (
+        pd.Series([True, False, None, True, False], dtype="bool[pyarrow]"),
+        "Input y contains <NA>.* first in row 2",
+    ),
+    "missing among pandas' strings": (
+        pd.Series(["a", "b", None, "a", "b"], dtype="string"),
+        "Input y contains <NA>.* first in row 2",
+    ),
+    "missing among polars' booleans": (
+        pl.Series([True, False, None, True, False]),
+        "Input y contains None.* first in row 2",
+    ),
+    "integers beyond every type": ([-1, 2**64 - 1, -1, 5, 5], "y holds integers from -1 to 1844"),
+    "an integer that a float cannot hold": (
+        [2**53 + 1, 0.0, 0.0, 1.0, 1.0],
+        "y holds the integer 9007199254740993 beside floats, in which it would be .*992",
     ),
     "two columns": (np.ones((5, 2)), r"1d array, got an array of shape \(5, 2\)"),
     "sparse": (scipy.sparse.csr_matrix(np.ones((5, 1))), "Sparse data was passed"),

@@ -35,6 +35,7 @@ EVERY = [*KINDS, SparseBernoulliNB, SparseGaussianNB, ShrunkenCentroidClassifier
 
 
 CHECKED = [*(kind() for kind in EVERY), MahalanobisCenterClassifier(), GMEBClassifier()]
+NEGATIVE = ("check_decision_proba_consistency", "check_class_weight_classifiers")
 DATA = {"wine": load_wine, "digits": load_digits, "breast cancer": load_breast_cancer}
 
 
@@ -62,12 +63,12 @@ def _checks() -> list[Any]:
         pairs = [pair for model in CHECKED for pair in estimator_checks_generator(model)]
     pairs = [(m, check) for m, check in pairs if all(map(find_spec, _libraries(check)))]
     skip = pytest.mark.skip(reason=NO_ARRAYS)
-    # The check draws negative values, which the tags exclude.
+    # The checks draw negative values, which the tags exclude.
     negative = pytest.mark.xfail(raises=ValueError, reason="the check hands in negative values")
 
     def marks(model: Any, check: Any) -> list[Any]:
         name = check.func.__name__
-        if name == "check_decision_proba_consistency" and isinstance(model, COUNTS_ONLY):
+        if name in NEGATIVE and isinstance(model, COUNTS_ONLY):
             return [negative]
         return [] if CHECKS_ARRAYS or not _libraries(check) else [skip]
 

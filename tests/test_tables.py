@@ -45,6 +45,22 @@ def cells() -> Any:
         )
 
 
+@pytest.mark.parametrize("kind", ["uint64", "int64"])
+def test_large_integers_of_a_table_stay_labels_of_their_own(kind: str, tmp_path: Path) -> None:
+    labels = [0, 5, 2**53, 2**53 + 1, 2**60, 1, 2**63 - 1 if kind == "int64" else 2**64 - 1]
+    values = pa.array([0.5] * len(labels))
+    path = written(tmp_path / "x.parquet", pa.table({"a": values, "label": pa.array(labels, kind)}))
+    assert read(path).y.tolist() == labels
+    assert [x for batch in batches(path, 2) for x in batch.y.tolist()] == labels
+
+
+def test_labels_of_svmlight_that_would_lose_digits_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.svmlight"
+    path.write_text(f"{2**53 - 1} 1:1\n{2**53 + 1} 1:2\n")
+    with pytest.raises(ReadError, match=r"line 2.*2\*\*53 or more"):
+        read(path)
+
+
 @pytest.mark.parametrize("name", ["parquet", "feather"])
 def test_typed_tables(name: str, tmp_path: Path) -> None:
     frame = pd.DataFrame(X, columns=NAMES, index=[f"row {i}" for i in range(len(X))])

@@ -251,6 +251,6 @@ def raise_without_weight(counts: list[int], names: Any = None) -> None:
         if count == 0:
             name = c if names is None else names[c]
             raise ValueError(
-                f"class {name} is left without weight: it has no sample, or sample_weight is zero "
-                "for all of them."
+                f"class {name} is left without weight: it has no sample, or sample_weight (times "
+                "class_weight) is zero for all of them."
             )

@@ -138,6 +138,8 @@ class _Fit:
                 f"{type(self.estimator).__name__} needs all samples at once, and cannot be fitted "
                 "in batches: leave --batch-rows out."
             )
+        if self.estimator.class_weight is not None:
+            raise typer.BadParameter("--class-weight needs all samples: leave --batch-rows out.")
         if hasattr(self.vectorizer, "get_feature_names_out"):
             raise typer.BadParameter(
                 "--batch-rows needs --vectorizer hashing: a vocabulary is that of all texts."

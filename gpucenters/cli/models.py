@@ -20,7 +20,7 @@ class Model(NamedTuple):
     has_k: bool = True  # whether the number of features is chosen beforehand
 
 
-_BAYES = ("alpha", "fit_prior", "class_prior")
+_BAYES = ("alpha", "fit_prior", "class_prior", "class_weight")
 
 #: One line for each model; an option is a field of `ModelOptions` and a parameter of the class.
 MODELS = {
@@ -32,11 +32,15 @@ MODELS = {
     "bernoulli": Model("SparseBernoulliNB", (*_BAYES, "binarize")),
     "multinomial": Model("SparseMultinomialNB", (*_BAYES, "tol")),
     "poisson": Model("SparsePoissonNB", (*_BAYES, "exposure", "scale")),
-    "gaussian": Model("SparseGaussianNB", ("pooling", "var_smoothing", "ddof", "priors")),
-    "shrunken": Model("ShrunkenCentroidClassifier", ("threshold", "offset", "priors")),
+    "gaussian": Model(
+        "SparseGaussianNB", ("pooling", "var_smoothing", "ddof", "priors", "class_weight")
+    ),
+    "shrunken": Model(
+        "ShrunkenCentroidClassifier", ("threshold", "offset", "priors", "class_weight")
+    ),
     "gmeb": Model(
         "GMEBClassifier",
-        ("r_plus", "r_minus", "threshold", "tol", "max_iter"),
+        ("r_plus", "r_minus", "threshold", "tol", "max_iter", "class_weight"),
         max_features=100,
         has_k=False,
     ),
@@ -83,6 +87,9 @@ class ModelOptions:
     ] = None
     class_prior: Annotated[
         str | None, _option("Class priors of naive Bayes.", metavar="P,P,...")
+    ] = None
+    class_weight: Annotated[
+        str | None, _option("Weights by which all classes weigh the same.", metavar="balanced")
     ] = None
     binarize: Annotated[
         str | None, _option("Values above it count as 1.", metavar="NUMBER|none")

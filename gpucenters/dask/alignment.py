@@ -9,7 +9,7 @@ import numpy as np
 from dask.delayed import delayed
 from dask.typing import DaskCollection
 
-from ..arrays.namespace import to_numpy
+from ..arrays.label_values import concatenated, exact_values
 from .cluster import compute
 from .partitions import Data, Partitions, is_frame, partitions_of, together
 
@@ -56,7 +56,7 @@ def _divided(x: Any, like: Partitions, name: str) -> Partitions:
                 f"known. Pass {name} in partitions as X, or, for a Dask array, call "
                 "X.compute_chunk_sizes() first."
             )
-        x = np.asarray(x)
+        x = np.asarray(exact_values(x, name))
         if x.shape[:1] != (sum(like.rows),):
             raise ValueError(f"X has {sum(like.rows):,} rows, {name} has shape {x.shape}.")
         x = dask.array.from_array(x, chunks=(tuple(like.rows), *x.shape[1:]))
@@ -104,4 +104,5 @@ def _divided_anew(x: Partitions, like: Partitions, name: str) -> Partitions:
 
 
 def _rows_of(parts: list[Any], start: int, n: int) -> np.ndarray:
-    return np.concatenate([to_numpy(part) for part in parts])[start : start + n]
+    values = [np.asarray(exact_values(part, "y")) for part in parts]
+    return concatenated(values)[start : start + n]

@@ -9,12 +9,15 @@ import numpy as np
 from dask.delayed import delayed
 from sklearn.base import clone
 
+from ..arrays.label_values import concatenated
 from ..estimators import L1CenterClassifier
 from ..estimators._model import CenterModel
 from ..estimators._statistics import StatisticsClassifier
+from ..estimators.class_weights import balanced
 from ..estimators.labels import encode, host_labels
 from .alignment import aligned
 from .cluster import compute, current_client, named, out_of_the_pool, task_name
+from .counts import class_weights
 from .form import first_form
 from .medians import fit_medians
 from .partitions import Partitions
@@ -99,9 +102,15 @@ def _fitted(model: Any, X: Any, y: Any, sample_weight: Any, client: Any) -> Any:
         )
     if isinstance(model, L1CenterClassifier):
         return fit_medians(client, model, classes, data, narrow, rows, token)
+    given = model.class_weight
+    if isinstance(given, str):  # as numbers, which partitions do not know
+        factors = balanced(class_weights(client, classes, narrow, token))
+        model.class_weight = dict(zip(classes.tolist(), factors.tolist(), strict=True))
     form, lanes = first_form(data[0], rows, token), n_lanes(len(rows), _sums_bytes(X, len(classes)))
     task = summed(model, classes, data, form, lanes, token)
-    return model.fit_statistics(compute(client, task, bool(model.verbose)))
+    model.fit_statistics(compute(client, task, bool(model.verbose)))
+    model.class_weight = given
+    return model
 
 
 def _labels(client: Any, X: Partitions, y: Partitions, token: str) -> tuple[np.ndarray, list[int]]:
@@ -131,7 +140,7 @@ def _labels(client: Any, X: Partitions, y: Partitions, token: str) -> tuple[np.n
                 f"the labels of partition {i} are {labels.dtype}, those of partition {first} "
                 f"{found[first][0].dtype}: use strings in all, or numbers in all."
             )
-    return encode(np.concatenate([labels for labels, n in found if n]))[0], rows
+    return encode(concatenated([labels for labels, n in found if n]))[0], rows
 
 
 def _distinct(i: int, y: Any) -> tuple[np.ndarray, int]:

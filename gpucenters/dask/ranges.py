@@ -9,7 +9,8 @@ from dask.delayed import delayed
 from sklearn.base import clone
 
 from ..arrays.backend import HOST, Backend, backend_of
-from ..arrays.namespace import array_namespace, is_sparse, sparse_module, to_numpy
+from ..arrays.label_values import concatenated, exact_values
+from ..arrays.namespace import array_namespace, is_sparse, sparse_module
 from ..blocks.errors import raise_bad_value
 from ..blocks.samples import check_weights
 from ..estimators import L1CenterClassifier
@@ -49,7 +50,8 @@ def solve_ranges(
         )
         for i, (part, n) in enumerate(zip(X.items, rows, strict=True))
     ]
-    whole = [delayed(_joined)(y.items, dask_key_name=task_name("gpucenters-join-labels", token))]
+    name = task_name("gpucenters-join-labels", token)
+    whole = [delayed(_joined)(y.items, dask_key_name=name)]
     if weight is not None:
         name = task_name("gpucenters-join-weights", token)
         whole.append(delayed(_joined_weights)(weight.items, rows, dask_key_name=name))
@@ -108,7 +110,8 @@ def _check_finite(X: Any) -> None:
 
 
 def _joined(parts: list[Any]) -> Any:
-    return np.concatenate([to_numpy(part).reshape(-1) for part in parts])
+    held = [part for part in parts if part.shape[0]]
+    return concatenated([np.asarray(exact_values(part, "y")).reshape(-1) for part in held])
 
 
 def _joined_weights(parts: list[Any], rows: list[int]) -> np.ndarray:

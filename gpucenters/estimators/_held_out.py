@@ -40,8 +40,8 @@ class HeldOut:
         y : ndarray of shape (n,)
         weight : ndarray of shape (n,), or None
         """
-        if not isinstance(model, StatisticsClassifier):
-            return None
+        if not isinstance(model, StatisticsClassifier) or isinstance(model.class_weight, str):
+            return None  # weights that balance the classes are others in each fold
         model = clone(model)
         model._check_parameters()
         checked, _ = validated(model, X)

@@ -24,6 +24,7 @@ from ..solvers.centers import Centers
 from ..solvers.permutation import NullGain
 from ..solvers.selection import Selection, check_k
 from ._fitted import Fitted, learned
+from .class_weights import check_class_weight, with_class_weight
 from .labels import encode, host_labels, raise_for_one_class
 from .validation import validated, work_backend
 
@@ -38,6 +39,7 @@ class Model(BaseEstimator):
     device: str | None
     memory_budget: int | str | None
     verbose: bool
+    class_weight: Any = None  # the parameter of the models whose decision it shifts
     _fits_in_parts = False  # whether X is read once in parts, and may be on disk
 
     def __sklearn_tags__(self) -> Any:
@@ -131,8 +133,15 @@ class Model(BaseEstimator):
         self, X: Any, codes: np.ndarray, classes: np.ndarray, sample_weight: Any, ctx: Context
     ) -> tuple[Block, Samples]:
         block = self._read(as_block(X, ctx.backend, checked=True))
-        n, k = X.shape[0], len(classes)
-        return block, make_samples(codes, n, ctx.backend, n_classes=k, sample_weight=sample_weight)
+        return block, self._samples(codes, classes, sample_weight, ctx)
+
+    def _samples(
+        self, codes: np.ndarray, classes: np.ndarray, sample_weight: Any, ctx: Context
+    ) -> Samples:
+        """The samples with their weights, those of the classes among them."""
+        weight = with_class_weight(self.class_weight, classes, codes, sample_weight)
+        n, k = len(codes), len(classes)
+        return make_samples(codes, n, ctx.backend, n_classes=k, sample_weight=weight)
 
     def _reader(self) -> Reader | None:
         """What this model reads in place of each value of X; None for the values themselves."""
@@ -145,6 +154,7 @@ class Model(BaseEstimator):
 
     def _check_parameters(self) -> None:
         """Raise for parameters that are wrong whatever the data are."""
+        check_class_weight(self.class_weight)
         verbose: Any = self.verbose
         if not isinstance(verbose, bool | np.bool_ | numbers.Integral) or verbose < 0:
             raise ValueError(f"verbose={verbose!r} is not valid: use True, False or an int >= 0.")

@@ -8,8 +8,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from ..arrays.context import Context, run_with_oom_retry
-from ..arrays.inputs import check_input
-from ..arrays.namespace import to_numpy
+from ..arrays.label_values import exact_values
 from ..blocks.block import Block
 from ..blocks.samples import Samples, raise_without_weight
 from ..solvers.centers import Centers
@@ -48,6 +47,15 @@ class StatisticsClassifier(CenterClassifier):
                     f"{name}={getattr(self, name)!r} is not the same as on the last call to "
                     f"partial_fit: {params[name]!r}."
                 )
+
+    def _refuse_balanced(self, method: str) -> None:
+        """Raise for class weights that only all samples together have."""
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                f"class_weight='balanced' is not supported in {method}(), which does not see all "
+                "samples: pass a dict from labels to weights, as of "
+                "sklearn.utils.class_weight.compute_class_weight."
+            )
 
     def _recipe(self) -> Recipe:
         raise NotImplementedError
@@ -88,7 +96,8 @@ class StatisticsClassifier(CenterClassifier):
         ``a.merge(b)`` adds the statistics b of another shard to a, in place. Both need the same
         ``classes`` and the parameters that decide what is kept (``scale``, ``binarize``, whether
         ``shrinkage`` is "auto" or "ledoit-wolf"); k, priors and smoothing may differ. Statistics
-        pickle, and move to another device with ``to``.
+        pickle, and move to another device with ``to``. Factors of ``class_weight`` are in them, and
+        "balanced" is refused.
 
         Parameters
         ----------
@@ -113,6 +122,7 @@ class StatisticsClassifier(CenterClassifier):
         array([0])
         """
         self._check_parameters()
+        self._refuse_balanced("statistics")
         checked, attributes = validated(self, X, in_parts=True)
         labels = host_labels(y, type(self).__name__, checked.shape[0])
         if classes is None:
@@ -148,6 +158,7 @@ class StatisticsClassifier(CenterClassifier):
             For statistics that do not hold what this model needs, or a class without weight.
         """
         self._check_parameters()
+        self._refuse_balanced("fit_statistics")
         name = type(self).__name__
         if not isinstance(statistics, Statistics):
             raise TypeError(
@@ -207,6 +218,7 @@ class StatisticsClassifier(CenterClassifier):
         self
         """
         self._check_parameters()
+        self._refuse_balanced("partial_fit")
         known = self._known_classes(classes)
         self._check_classes((1.0,) * len(known))
         return self._add_batch(X, y, known, sample_weight)
@@ -251,7 +263,7 @@ class StatisticsClassifier(CenterClassifier):
                 raise ValueError("classes must be passed on the first call to partial_fit.")
             return self.classes_
         given = self._given(classes)
-        if not first and not np.array_equal(given, self.classes_):
+        if not first and given.tolist() != self.classes_.tolist():
             raise ValueError(
                 f"classes={given.tolist()} is not the same as on the last call to partial_fit: "
                 f"{self.classes_.tolist()}."
@@ -263,8 +275,7 @@ class StatisticsClassifier(CenterClassifier):
         """The sorted distinct labels that the user names."""
         if isinstance(classes, set | frozenset):
             classes = list(classes)
-        check_input(classes, "classes")
-        given = encode(to_numpy(classes).ravel(), "classes")[0]
+        given = encode(np.asarray(exact_values(classes, "classes")).ravel(), "classes")[0]
         if len(given) < 2:
             raise ValueError(f"classes must name at least two classes, got {given.tolist()}.")
         return given

@@ -60,6 +60,9 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
         The variance of a class is divided by its weight less this.
     priors : {"empirical", "uniform"} or array of shape (n_classes,), default=None
         Class priors, in the order of ``classes_``. None is "empirical".
+    class_weight : "balanced" or dict from labels to weights, default=None
+        Factors of the sample weights of each class: given (1 for labels left out), or by which all
+        classes weigh the same. They change gains, shared means and variances, and empirical priors.
     device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
         Where the work is done and the model lives. None follows X.
     memory_budget : int or str, default=None
@@ -121,6 +124,7 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
         var_smoothing: float = 1e-9,
         ddof: int = 0,
         priors: Any = None,
+        class_weight: Any = None,
         device: str | None = None,
         memory_budget: int | str | None = None,
         verbose: bool = False,
@@ -130,6 +134,7 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
         self.var_smoothing = var_smoothing
         self.ddof = ddof
         self.priors = priors
+        self.class_weight = class_weight
         self.device = device
         self.memory_budget = memory_budget
         self.verbose = verbose

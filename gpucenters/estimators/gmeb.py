@@ -48,6 +48,10 @@ class GMEBClassifier(FeatureSelector, LinearClassifier):
         The gap to reach, relative to the loss of zero coefficients.
     max_iter : int, default=50
         Rounds, each of which reads X once. Most problems need three to eleven.
+    class_weight : "balanced" or dict from labels to weights, default=None
+        Factors of the sample weights of each class: given (1 for labels left out), or by which all
+        classes weigh the same. They change what the losses of its samples count; the second moments
+        in a class are relative to its weight.
     device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
         Where the work is done and the model lives. None follows X.
     memory_budget : int or str, default=None
@@ -121,6 +125,7 @@ class GMEBClassifier(FeatureSelector, LinearClassifier):
         threshold: float = 0.01,
         tol: float = 1e-6,
         max_iter: int = 50,
+        class_weight: Any = None,
         device: str | None = None,
         memory_budget: int | str | None = None,
         verbose: bool = False,
@@ -130,6 +135,7 @@ class GMEBClassifier(FeatureSelector, LinearClassifier):
         self.threshold = threshold
         self.tol = tol
         self.max_iter = max_iter
+        self.class_weight = class_weight
         self.device = device
         self.memory_budget = memory_budget
         self.verbose = verbose

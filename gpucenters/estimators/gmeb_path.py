@@ -14,7 +14,7 @@ from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
 from ..blocks.block import Block
-from ..blocks.samples import Samples, check_every_class, check_weights, make_samples
+from ..blocks.samples import Samples, check_every_class, check_weights
 from ..solvers.gmeb.hyperplanes import Hyperplanes, MarginProblems
 from ._base import read_only
 from ._fitted import Fitted
@@ -135,6 +135,10 @@ class GMEBClassifierCV(GMEBClassifier):
         The gap to reach, relative to the loss of zero coefficients.
     max_iter : int, default=50
         Rounds, each of which reads X once.
+    class_weight : "balanced" or dict from labels to weights, default=None
+        Factors of the sample weights of each class: given (1 for labels left out), or by which all
+        classes weigh the same. They change what the losses of its samples count; the second moments
+        in a class are relative to its weight.
     device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
         Where the work is done and the model lives. None follows X.
     memory_budget : int or str, default=None
@@ -177,6 +181,7 @@ class GMEBClassifierCV(GMEBClassifier):
         threshold: float = 0.01,
         tol: float = 1e-6,
         max_iter: int = 50,
+        class_weight: Any = None,
         device: str | None = None,
         memory_budget: int | str | None = None,
         verbose: bool = False,
@@ -188,6 +193,7 @@ class GMEBClassifierCV(GMEBClassifier):
         self.threshold = threshold
         self.tol = tol
         self.max_iter = max_iter
+        self.class_weight = class_weight
         self.device = device
         self.memory_budget = memory_budget
         self.verbose = verbose
@@ -247,8 +253,7 @@ class GMEBClassifierCV(GMEBClassifier):
         def accuracies(block: Block, test: np.ndarray, ctx: Context) -> np.ndarray:
             kept = weight.copy()
             kept[test] = 0
-            k = len(classes)
-            samples = make_samples(codes, n, ctx.backend, n_classes=k, sample_weight=kept)
+            samples = self._samples(codes, classes, kept, ctx)
             check_every_class(samples, classes)
             found = _solutions(models, block, samples, ctx)
             right = [_predicted(one, block, ctx)[test] == codes[test] for one in found]

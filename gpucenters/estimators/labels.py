@@ -9,8 +9,8 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..arrays.backend import Backend
-from ..arrays.inputs import check_input
-from ..arrays.namespace import is_array, to_numpy
+from ..arrays.label_values import exact_values, first_missing
+from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
 from ..blocks.samples import check_weights
 
@@ -19,8 +19,7 @@ def host_labels(y: Any, caller: str, n_samples: int) -> np.ndarray:
     """Y as a NumPy array of shape (n_samples,); errors name ``caller``."""
     if y is None:
         raise ValueError(f"{caller} requires y to be passed, but the target y is None.")
-    check_input(y, "y")
-    y = column_or_1d(to_numpy(y) if is_array(y) else y, warn=True)
+    y = column_or_1d(exact_values(y, "y"), warn=True)
     if y.shape[0] != n_samples:
         raise ValueError(
             "Found input variables with inconsistent numbers of samples: X has "
@@ -43,15 +42,24 @@ def encode(y: np.ndarray, name: str = "y") -> tuple[np.ndarray, np.ndarray]:
         low, span = y.min(), int(y.max()) - int(y.min())
         if span <= 4 * y.size + 1024:
             return _count_integers(y, low, span)
-    if y.dtype.kind == "f" and not np.all(np.isfinite(y)):
-        row = int(np.flatnonzero(~np.isfinite(y))[0])
-        what = "NaN" if np.isnan(y[row]) else f"infinity or a value too large for {y.dtype!r}"
-        raise ValueError(f"Input {name} contains {what}. It is first in row {row}.")
-    if y.dtype.kind == "M" and np.any(np.isnat(y)):
-        raise ValueError(f"{name} contains NaT (not a time): a label is missing.")
+    _refuse_missing(y, name)
+    if y.dtype.kind == "f" and np.any(np.isinf(y)):
+        row = int(np.isinf(y).argmax())
+        raise ValueError(
+            f"Input {name} contains infinity or a value too large for {y.dtype!r}. It is first in "
+            f"row {row}."
+        )
     classes, codes = np.unique(y, return_inverse=True)
     _check_targets(classes)
     return classes, codes
+
+
+def _refuse_missing(y: np.ndarray, name: str) -> None:
+    if missing := first_missing(y):
+        row, what = missing
+        raise ValueError(
+            f"Input {name} contains {what}: a label is missing. It is first in row {row}."
+        )
 
 
 def _check_targets(classes: np.ndarray) -> None:
@@ -71,7 +79,7 @@ def raise_for_one_class(caller: str, classes: np.ndarray) -> None:
 def encode_against(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """The position of each label among known, sorted classes (never the batch's own labels)."""
     found, codes = encode(y)
-    at = _positions(found, classes)
+    at = positions(found, classes)
     if np.any(at < 0):
         raise ValueError(
             f"y contains labels that are not among classes: {found[at < 0].tolist()[:5]}."
@@ -94,7 +102,7 @@ def encode_for_score(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
         raise ValueError(
             f"Mix of label input types: y holds {kinds[0]}, but the model was fitted to {kinds[1]}."
         )
-    return _positions(found, classes)[codes]
+    return positions(found, classes)[codes]
 
 
 def accuracy(codes: Array, y: Any, classes: np.ndarray, caller: str, sample_weight: Any) -> float:
@@ -110,14 +118,25 @@ def accuracy(codes: Array, y: Any, classes: np.ndarray, caller: str, sample_weig
 _KINDS = dict.fromkeys("OUS", "strings") | dict.fromkeys("biuf", "numbers") | {"M": "times"}
 
 
-def _positions(found: np.ndarray, classes: np.ndarray) -> np.ndarray:
+def positions(found: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """Where each label is among sorted classes; -1 if it is not."""
+    if found.dtype != classes.dtype and {found.dtype.kind, classes.dtype.kind} <= set("biuf"):
+        # NumPy would compare them as float64; numbers of Python are compared as they are.
+        code_of = {label: code for code, label in enumerate(classes.tolist())}
+        return np.asarray([code_of.get(label, -1) for label in found.tolist()], dtype=np.intp)
     try:
         at = np.searchsorted(classes, found)
         known = classes[np.minimum(at, len(classes) - 1)] == found
     except TypeError:
         return np.full(len(found), -1)
     return np.where(known, at, -1)
+
+
+def as_classes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Labels in the type of the classes, for comparisons by others, where they are among these."""
+    found, codes = encode(y)
+    at = positions(found, classes)
+    return y if np.any(at < 0) else classes[at[codes]]
 
 
 def decode(codes: Array, classes: np.ndarray, backend: Backend) -> Array:
@@ -165,11 +184,13 @@ def _encode_strings(y: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
     try:
         classes = np.asarray(sorted(set(values)), dtype=y.dtype)
     except TypeError as error:
+        _refuse_missing(y, name)
         raise TypeError(
-            f"{name} holds labels that cannot be compared with each other (mixed types, None or "
-            "NaN): use labels of one type."
+            f"{name} holds labels that cannot be compared with each other (mixed types): use "
+            "labels of one type."
         ) from error
     if len(classes) and not isinstance(classes[0], str | bytes):
+        _refuse_missing(y, name)
         raise ValueError(
             f"Unknown label type: unknown. {name} is an array of Python objects that are no "
             f"strings, such as {values[0]!r} ({type(values[0]).__name__}): make it an array of "

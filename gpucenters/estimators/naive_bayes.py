@@ -85,6 +85,9 @@ class SparseBernoulliNB(_NaiveBayes, LikelihoodRatioTests):
         Class priors as in the training data; else all equal.
     class_prior : array of shape (n_classes,), default=None
         Class priors, in the order of ``classes_``.
+    class_weight : "balanced" or dict from labels to weights, default=None
+        Factors of the sample weights of each class: given (1 for labels left out), or by which all
+        classes weigh the same. They change gains, smoothing, and fitted priors.
     device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
         Where the work is done and the model lives. None follows X.
     memory_budget : int or str, default=None
@@ -151,6 +154,7 @@ class SparseBernoulliNB(_NaiveBayes, LikelihoodRatioTests):
         binarize: float | None = 0.0,
         fit_prior: bool = True,
         class_prior: Any = None,
+        class_weight: Any = None,
         device: str | None = None,
         memory_budget: int | str | None = None,
         verbose: bool = False,
@@ -160,6 +164,7 @@ class SparseBernoulliNB(_NaiveBayes, LikelihoodRatioTests):
         self.binarize = binarize
         self.fit_prior = fit_prior
         self.class_prior = class_prior
+        self.class_weight = class_weight
         self.device = device
         self.memory_budget = memory_budget
         self.verbose = verbose
@@ -218,6 +223,9 @@ class SparseMultinomialNB(_NaiveBayes):
     tol : float, default=1e-9
         The dual is solved until ``upper_bound_`` is within ``tol * |C|`` of the least bound, psi(k)
         (see Notes). Larger values save time where there are many classes.
+    class_weight : "balanced" or dict from labels to weights, default=None
+        Factors of the sample weights of each class: given (1 for labels left out), or by which all
+        classes weigh the same. They change gains, smoothing, and fitted priors.
     device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
         Where the work is done and the model lives. None follows X.
     memory_budget : int or str, default=None
@@ -301,6 +309,7 @@ class SparseMultinomialNB(_NaiveBayes):
         fit_prior: bool = True,
         class_prior: Any = None,
         tol: float = DEFAULT_TOL,
+        class_weight: Any = None,
         device: str | None = None,
         memory_budget: int | str | None = None,
         verbose: bool = False,
@@ -310,6 +319,7 @@ class SparseMultinomialNB(_NaiveBayes):
         self.fit_prior = fit_prior
         self.class_prior = class_prior
         self.tol = tol
+        self.class_weight = class_weight
         self.device = device
         self.memory_budget = memory_budget
         self.verbose = verbose

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils import check_random_state
 
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.inputs import check_input
-from ..arrays.namespace import to_numpy
 from ..solvers.permutation import PermutationCounts, count_permutations
 from ..solvers.selection import ranking_key, warn
 from ._base import CenterClassifier, read_only
+from .groups import check_groups
 from .labels import encode_against, host_labels
 from .mahalanobis import MahalanobisCenterClassifier
 from .validation import check_X, work_backend
@@ -155,8 +155,8 @@ def permutation_gains(
     TypeError
         For a model whose features change with the labels, or of another package.
     ValueError
-        As ``estimator.fit`` raises, for lengths that differ, and for groups within which all labels
-        are equal.
+        As ``estimator.fit`` raises, for lengths that differ, for missing groups, for groups within
+        which all labels are equal, and for a ``class_weight``.
 
     Notes
     -----
@@ -217,6 +217,11 @@ def permutation_gains(
             "with the covariance within the classes, so that they change with the labels. Use "
             "L2CenterClassifier(scale='pooled')."
         )
+    if estimator.class_weight is not None:
+        raise ValueError(
+            "permutation_gains counts each sample once: use class_weight=None. Gains under "
+            "permuted labels say whether a feature differs between classes, whatever these weigh."
+        )
     model = clone(estimator).set_params(k="all", verbose=False).fit(X, y)
     checked = check_X(model, X, reset=False)
     n = checked.shape[0]
@@ -239,10 +244,7 @@ def _group_codes(groups: Any, codes: np.ndarray) -> np.ndarray:
     """The group of each sample, 0 for all without groups."""
     if groups is None:
         return np.zeros(len(codes), dtype=np.intp)
-    found = column_or_1d(to_numpy(groups) if hasattr(groups, "get") else groups)
-    if found.shape[0] != len(codes):
-        raise ValueError(f"groups has {found.shape[0]} entries, but X has {len(codes)} samples.")
-    _, order = np.unique(found, return_inverse=True)
+    _, order = np.unique(check_groups(groups, len(codes)), return_inverse=True)
     return order
 
 

@@ -61,6 +61,9 @@ class SparsePoissonNB(ExposedClassifier, CountNaiveBayes, LikelihoodRatioTests):
         Class priors as in the training data; else all equal.
     class_prior : array of shape (n_classes,), default=None
         Class priors, in the order of ``classes_``.
+    class_weight : "balanced" or dict from labels to weights, default=None
+        Factors of the sample weights of each class: given (1 for labels left out), or by which all
+        classes weigh the same. They change gains, smoothing, and fitted priors.
     device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
         Where the work is done and the model lives. None follows X.
     memory_budget : int or str, default=None
@@ -127,6 +130,7 @@ class SparsePoissonNB(ExposedClassifier, CountNaiveBayes, LikelihoodRatioTests):
         scale: str | None = None,
         fit_prior: bool = True,
         class_prior: Any = None,
+        class_weight: Any = None,
         device: str | None = None,
         memory_budget: int | str | None = None,
         verbose: bool = False,
@@ -137,6 +141,7 @@ class SparsePoissonNB(ExposedClassifier, CountNaiveBayes, LikelihoodRatioTests):
         self.scale = scale
         self.fit_prior = fit_prior
         self.class_prior = class_prior
+        self.class_weight = class_weight
         self.device = device
         self.memory_budget = memory_budget
         self.verbose = verbose

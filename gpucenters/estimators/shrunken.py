@@ -47,6 +47,10 @@ class ShrunkenCentroidClassifier(NearestCenterDecision, FeatureSelector, Statist
         rank first by chance: a number, or the median of all.
     priors : {"empirical", "uniform"} or array of shape (n_classes,), default="empirical"
         Class priors, in the order of ``classes_``.
+    class_weight : "balanced" or dict from labels to weights, default=None
+        Factors of the sample weights of each class: given (1 for labels left out), or by which all
+        classes weigh the same. They change the mean of all samples, pooled deviations, standard
+        errors, and empirical priors.
     device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
         Where the work is done and the model lives. None follows X.
     memory_budget : int or str, default=None
@@ -106,6 +110,7 @@ class ShrunkenCentroidClassifier(NearestCenterDecision, FeatureSelector, Statist
         threshold: float | None = None,
         offset: float | str = "median",
         priors: Any = "empirical",
+        class_weight: Any = None,
         device: str | None = None,
         memory_budget: int | str | None = None,
         verbose: bool = False,
@@ -114,6 +119,7 @@ class ShrunkenCentroidClassifier(NearestCenterDecision, FeatureSelector, Statist
         self.threshold = threshold
         self.offset = offset
         self.priors = priors
+        self.class_weight = class_weight
         self.device = device
         self.memory_budget = memory_budget
         self.verbose = verbose

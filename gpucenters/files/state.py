@@ -104,6 +104,8 @@ class Packer:
         if isinstance(value, tuple):
             return {"tuple": [self.pack(v, what) for v in value]}
         if isinstance(value, dict):
+            if not all(isinstance(key, str) for key in value):
+                return {"items": [[self.pack(x, what) for x in pair] for pair in value.items()]}
             return {"dict": {str(key): self.pack(v, what) for key, v in value.items()}}
         if CLASSES.get(type(value).__name__) is type(value):
             return self._pack_fields(value, what)
@@ -171,6 +173,8 @@ class Unpacker:
             found = np.empty(len(content), dtype=object)
             found[:] = content
             return found
+        if kind == "items":
+            return dict(map(self.unpack, content))
         if kind == "tuple":
             return tuple(self.unpack(v) for v in content)
         parts = {name: self.unpack(v) for name, v in content.items()}

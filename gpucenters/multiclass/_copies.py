@@ -15,6 +15,14 @@ from ..estimators._statistics import StatisticsClassifier
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
+def is_determined(estimator: Any) -> bool:
+    """Whether the class statistics of all classes determine the binary models.
+
+    Class weights are those of each binary problem, to which the model is then refitted.
+    """
+    return isinstance(estimator, StatisticsClassifier) and estimator.class_weight is None
+
+
 def has(name: str) -> Callable[[Method], Method]:
     """Of methods that only some binary models have."""
 
@@ -29,7 +37,7 @@ def _of_statistics(method: Method) -> Method:
     """Of methods for models that class statistics determine."""
 
     def check(self: Any) -> bool:
-        return isinstance(self.estimator, StatisticsClassifier)
+        return is_determined(self.estimator)
 
     return available_if(check)(method)
 

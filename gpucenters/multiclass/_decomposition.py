@@ -13,21 +13,29 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from ..arrays.backend import Backend
 from ..arrays.context import Context
-from ..arrays.namespace import array_namespace
+from ..arrays.label_values import exact_values
+from ..arrays.namespace import array_namespace, to_numpy
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.samples import raise_without_weight
 from ..estimators._fitted import Fitted
 from ..estimators._statistics import StatisticsClassifier
-from ..estimators.labels import accuracy, decode, raise_for_one_class
+from ..estimators.labels import (
+    accuracy,
+    decode,
+    encode,
+    encode_against,
+    host_labels,
+    raise_for_one_class,
+)
 from ..estimators.validation import check_backend
 from ..statistics import Statistics
 from ._constant import ConstantClassifier
-from ._copies import Copies
+from ._copies import Copies, is_determined
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -36,7 +44,7 @@ def _of_streams(method: Method) -> Method:
     """Of ``partial_fit``, which not all have in the class that does what is not done here."""
 
     def check(self: Any) -> bool:
-        if not isinstance(self.estimator, StatisticsClassifier):
+        if not is_determined(self.estimator):
             _ = super(Decomposition, self).partial_fit  # an AttributeError where there is none
         return True
 
@@ -60,7 +68,7 @@ class Decomposition(Copies):
         tags = super().__sklearn_tags__()  # type: ignore[misc]
         inner = get_tags(self.estimator)
         tags.input_tags = inner.input_tags
-        if isinstance(self.estimator, StatisticsClassifier):
+        if is_determined(self.estimator):
             tags.array_api_support = inner.array_api_support
             tags.classifier_tags.poor_score = inner.classifier_tags.poor_score
         return tags
@@ -116,9 +124,9 @@ class Decomposition(Copies):
         self
         """
         self._validate_params()  # type: ignore[attr-defined]
-        if not (isinstance(self.estimator, StatisticsClassifier) and self._takes(y)):
+        if not (is_determined(self.estimator) and self._takes(y)):
             self.__dict__ = self._parameters_alone()
-            return super().fit(X, y, **fit_params)  # type: ignore[misc]
+            return super().fit(X, self._exact(X, y), **fit_params)  # type: ignore[misc]
         joint = clone(self.estimator)
         statistics = joint.statistics(X, y, **self._routed("fit", fit_params))
         raise_for_one_class(type(self).__name__, statistics.classes)
@@ -154,8 +162,10 @@ class Decomposition(Copies):
         """
         self._validate_params()  # type: ignore[attr-defined]
         refitted = "_estimators" in vars(self)
-        if refitted or not (isinstance(self.estimator, StatisticsClassifier) and self._takes(y)):
-            return super().partial_fit(X, y, classes, **partial_fit_params)  # type: ignore[misc]
+        if refitted or not (is_determined(self.estimator) and self._takes(y)):
+            y = self._exact(X, y)
+            known = None if classes is None else exact_values(classes, "classes")
+            return super().partial_fit(X, y, known, **partial_fit_params)  # type: ignore[misc]
         first = not self._is_shared()
         joint = clone(self.estimator) if first else self._joint
         joint._check_parameters()
@@ -165,6 +175,14 @@ class Decomposition(Copies):
         if first:
             self._commit(joint)
         return self
+
+    def _exact(self, X: Any, y: Any) -> Any:
+        """Labels for scikit-learn's class, in an array that holds their exact values."""
+        if not self._takes(y):
+            return y
+        labels = host_labels(y, type(self).__name__, _num_samples(X))
+        encode(labels)  # refuses labels that are no classes
+        return labels
 
     def get_metadata_routing(self) -> MetadataRouter:
         """The metadata that ``fit`` and ``partial_fit`` route: see scikit-learn's user guide.
@@ -307,9 +325,12 @@ class Decomposition(Copies):
         float
         """
         check_is_fitted(self)
-        if not self._is_shared():
+        if self._is_shared():
+            codes, _ = self._predict_codes(X, "score")
+        elif self._takes(y):
+            codes = encode_against(to_numpy(super().predict(X)), self.classes_)  # type: ignore[misc]
+        else:
             return super().score(X, y, sample_weight)  # type: ignore[misc]
-        codes, _ = self._predict_codes(X, "score")
         return accuracy(codes, y, self.classes_, type(self).__name__, sample_weight)
 
 

@@ -24,7 +24,8 @@ class RefittedDichotomies(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Fit a copy of the estimator at each node."""
         params = self._routed("fit", fit_params)
         X = X.tocsr() if hasattr(X, "tocsr") else X  # rows are taken
-        classes, codes = encode(host_labels(y, type(self).__name__, _num_samples(X)))
+        y = host_labels(y, type(self).__name__, _num_samples(X))
+        classes, codes = encode(y)
         raise_for_one_class(type(self).__name__, classes)
         book = self._draw(len(classes), lambda: clone(self.estimator).fit(X, y, **params))
         self.estimators_ = Parallel(n_jobs=self.n_jobs)(

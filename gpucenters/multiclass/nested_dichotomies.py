@@ -33,8 +33,8 @@ class NestedDichotomiesClassifier(Decomposition, RefittedDichotomies):
     of [2]_).
 
     One pass over X for a model that class statistics determine (every classifier of this package
-    but l1 centers and GMEB). Other estimators with ``predict_proba`` are fitted to a part of X for
-    each node.
+    but l1 centers and GMEB). Other estimators with ``predict_proba``, and models with a
+    ``class_weight``, which is of each binary problem, are fitted to a part of X for each node.
 
     Parameters
     ----------

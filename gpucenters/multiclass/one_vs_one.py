@@ -23,8 +23,9 @@ class OneVsOneClassifier(Decomposition, multiclass.OneVsOneClassifier):
     """One binary model for each pair of classes, of the samples of these two alone.
 
     `sklearn.multiclass.OneVsOneClassifier`, in one pass over X for a model that class statistics
-    determine (every classifier of this package but l1 centers and GMEB). Other estimators are
-    fitted to a part of X for each pair, by scikit-learn.
+    determine (every classifier of this package but l1 centers and GMEB). Other estimators, and
+    models with a ``class_weight``, which is of each binary problem, are fitted to a part of X for
+    each pair, by scikit-learn.
 
     Parameters
     ----------

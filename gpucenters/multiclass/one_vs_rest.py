@@ -24,7 +24,8 @@ class OneVsRestClassifier(Decomposition, multiclass.OneVsRestClassifier):
     `sklearn.multiclass.OneVsRestClassifier`, in one pass over X for a model that class statistics
     determine (every classifier of this package but l1 centers and GMEB): the sums of the other
     classes follow from those of each class. Other estimators are fitted to X once for each class,
-    by scikit-learn, as is any estimator to multilabel ``y``.
+    by scikit-learn, as are models with a ``class_weight``, which is of each binary problem, and any
+    estimator to multilabel ``y``.
 
     Parameters
     ----------

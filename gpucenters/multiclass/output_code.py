@@ -22,8 +22,9 @@ class OutputCodeClassifier(Decomposition, multiclass.OutputCodeClassifier):
 
     `sklearn.multiclass.OutputCodeClassifier`, in one pass over X for a model that class statistics
     determine (every classifier of this package but l1 centers and GMEB): the sums of both sides of
-    a bit follow from those of each class. Other estimators are fitted to X once for each bit, by
-    scikit-learn. A sample has the class whose code is nearest to its scores.
+    a bit follow from those of each class. Other estimators, and models with a ``class_weight``,
+    which is of each binary problem, are fitted to X once for each bit, by scikit-learn. A sample
+    has the class whose code is nearest to its scores.
 
     Parameters
     ----------

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import check_scoring
 
 from ..estimators._path import PathPredictions
+from ..estimators.labels import encode, positions
 
 DEFAULT = "accuracy"
 _EPS = float(np.finfo(np.float64).eps)
@@ -290,10 +291,11 @@ def _is_direct(scoring: Any) -> bool:
 
 def _outcome(found: PathPredictions, classes: np.ndarray, y: np.ndarray) -> _Outcome | None:
     """The outcome where all classes of the model, and no others, are among the test labels."""
-    present = np.unique(y)
-    if len(present) != len(classes) or not np.array_equal(present, classes):
+    present, codes = encode(y)
+    at = positions(present, classes)
+    if len(present) != len(classes) or np.any(at < 0):
         return None
-    return _Outcome(found, np.searchsorted(classes, y), classes)
+    return _Outcome(found, at[codes], classes)
 
 
 def _serves(direct: _Direct, classes: np.ndarray) -> bool:

@@ -16,11 +16,12 @@ from sklearn.base import (
 from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.namespace import is_sparse
 from ..blocks.convert import as_block
+from ..estimators.labels import as_classes, host_labels
 from ..estimators.validation import check_backend, check_X
 from .result import RULES
 from .scoring import Scoring
@@ -314,6 +315,7 @@ class SparsityPathCV(ClassifierMixin, MetaEstimatorMixin, TransformerMixin, Base
         if scoring.names[0] == "accuracy" and scoring.single:
             return best.score(X, y, sample_weight)
         params = {} if sample_weight is None else {"sample_weight": sample_weight}
+        y = as_classes(host_labels(y, type(self).__name__, _num_samples(X)), best.classes_)
         found = scoring.scorer(best, X, y, **params)
         return float(found[scoring.names[0]] if isinstance(found, dict) else found)
 

@@ -15,7 +15,8 @@ from ..blocks.samples import check_weights
 from ..estimators._base import CenterClassifier
 from ..estimators._held_out import HeldOut
 from ..estimators._path import PathPredictions, predict_path
-from ..estimators.labels import encode, host_labels
+from ..estimators.groups import check_groups
+from ..estimators.labels import as_classes, encode, host_labels
 from ..estimators.validation import check_container
 from .folds import Fold, make_splitter, split, take_of_each, take_rows
 from .numbers_of_features import resolve_ks
@@ -87,6 +88,7 @@ def sparsity_path(
     ------
     ValueError
         Where a fold cannot be fitted or scored, as one that lacks a class; the message names it.
+        For groups that are missing, or of another shape, with their row.
 
     References
     ----------
@@ -109,7 +111,7 @@ def sparsity_path(
     names = _names(X)
     X = _by_rows(check_container(X, name))
     labels = host_labels(y, name, X.shape[0])
-    encode(labels)  # refuses labels that are no classes
+    classes, _ = encode(labels)
     ks = resolve_ks(ks, X.shape[1])
     check_weights(sample_weight, X.shape[0])
     scorers = Scoring(scoring, estimator)
@@ -126,9 +128,10 @@ def sparsity_path(
         if names is not None and others is not None and names.tolist() != others.tolist():
             raise ValueError("X_test has other columns than X, or in another order.")
         X_test = _by_rows(check_container(X_test, name))
-        y_test = host_labels(y_test, name, X_test.shape[0])
+        y_test = as_classes(host_labels(y_test, name, X_test.shape[0]), classes)
         results = [data.evaluate(X, labels, X_test, y_test, params, {})]
     else:
+        groups = None if groups is None else check_groups(groups, X.shape[0])
         splitter = make_splitter(cv, labels, groups, n_splits, test_size, random_state)
         routed = _route(estimator, splitter, scorers, sample_weight, groups)
         folds = split(X, labels, splitter, routed.split)

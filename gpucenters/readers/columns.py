@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..arrays.label_values import exact_values
 from .data import Options
 from .errors import ReadError
 
@@ -69,7 +70,10 @@ def as_labels(
             fault = label_fault(value)
         if fault:
             raise error(f"in row {number} of {what} {fault}")
-    labels = np.asarray(values)
+    try:
+        labels = np.asarray(exact_values(values, what))
+    except ValueError as fault:
+        raise error(f"{fault}") from fault
     if labels.ndim != 1 or labels.dtype.kind not in "biufU":
         raise error(f"{what} holds no labels: use numbers or strings, not {labels.dtype}.")
     return labels

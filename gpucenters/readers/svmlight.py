@@ -47,7 +47,7 @@ def _of_width(X: Any, n_features: int) -> Any:
 
 def _whole(y: np.ndarray) -> np.ndarray:
     """Labels as integers, where all are."""
-    return y.astype(np.int64) if np.all((y == np.rint(y)) & (np.abs(y) < 2**53)) else y
+    return y.astype(np.int64) if np.all(y == np.rint(y)) else y
 
 
 def _blocks(
@@ -69,6 +69,9 @@ def _blocks(
             ) from error
         if not np.all(np.isfinite(y)):
             raise _located(path, block, options) or AssertionError("a label is not finite")
+        if np.any(large := np.abs(y) >= 2**53):
+            what = "the label is 2**53 or more, where last digits are lost: use other labels."
+            raise ReadError(path, what, block[int(large.argmax())][0], 1)
         yield X, y
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from ..arrays.label_values import concatenated
 from .data import Data
 from .lines import too_large
 
@@ -37,7 +38,8 @@ def joined(parts: Iterable[Data], path: Any, limit: float) -> Iterator[Data]:
             raise too_large(path, limit)
     if not held:
         return
-    y = None if held[0].y is None else np.concatenate([part.y for part in held])
+    labels = [part.y for part in held if part.y is not None]
+    y = concatenated(labels) if labels else None
     yield Data(_stacked([part.X for part in held]), y, held[0].feature_names)
 
 

@@ -17,6 +17,7 @@ from ..arrays.context import Context
 from ..arrays.devices import resolve_backend
 from ..arrays.errors import TooLargeError
 from ..arrays.functions import to_host, writable
+from ..arrays.label_values import exact_values
 from ..arrays.typing import Array
 from ..blocks.accumulators import RawSums
 from ..blocks.block import Block
@@ -296,7 +297,7 @@ class Statistics:
                 f"mapping={codes} must name a new class 0..K'-1, each of them, for each of the "
                 f"{self.shape[0]} classes."
             )
-        labels = None if classes is None else to_host(classes)
+        labels = None if classes is None else to_host(exact_values(classes, "classes"))
         if labels is not None:
             if labels.shape != (k,):
                 raise ValueError(f"classes has shape {labels.shape}, expected {(k,)}.")

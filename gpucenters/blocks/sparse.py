@@ -22,7 +22,7 @@ from . import errors, sparse_host, sparse_scatter, sparse_sums
 from .accumulators import CentredSums, RawSums
 from .compressed import Compressed, Entries
 from .half_weight import ClassHalf, enough_stored
-from .padded_rows import as_csr, padded_rows
+from .padded_rows import as_csr, filled_rows, padded_rows
 from .readers import Magnitude, Reader, refuse
 from .samples import Samples
 from .scatter import ScatterSums
@@ -247,10 +247,10 @@ class SparseBlock(Compressed):
         return SparseColumns(backend, matrix, matrix.T.tocsr(), shift / scale)
 
     def padded_rows(
-        self, rows: Array, columns: Array, ctx: Context
+        self, rows: Array, columns: Array, ctx: Context, *, filled: bool = False
     ) -> Iterator[tuple[Array, Array | None]]:
         """A few rows, some at a time: see `Block`."""
-        return padded_rows(self, rows, columns, ctx)
+        return (filled_rows if filled else padded_rows)(self, rows, columns, ctx)
 
     def _add_product(self, coef: Array, out: Array, ctx: Context) -> None:
         """``out += X @ coef`` by the library's own products, a run of entries at a time."""

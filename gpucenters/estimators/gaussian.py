@@ -12,10 +12,11 @@ from ..arrays.special import chi2_tail
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.samples import Samples
-from ..solvers.densities import Params, negative_log_density
+from ..solvers.densities import Params
 from ..solvers.gaussian import (
     GaussianCenters,
     check_gaussian,
+    density_sums,
     gaussian_scores,
     solve_gaussian,
 )
@@ -195,7 +196,7 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
         if k == 2:  # of two classes there would be the difference alone
             params = tuple(ctx.backend.xp.concat([p, p[1:, :]]) for p in params)
         every = self._every_feature(ctx)
-        found = block.distance_scores(every, negative_log_density, params, None, ctx)
+        found = density_sums(block, every, params, ctx)
         return found[:, :k] - constant
 
     def _likelihood_ratio(self, statistics: ClassMoments, ctx: Context) -> Array:

@@ -18,7 +18,12 @@ from ..blocks.samples import Samples
 from ..statistics.moments import ClassMoments, class_moments
 from .centers import SparseCenters
 from .close_scores import UNIT_ROUNDOFF
-from .densities import DensityTerms, Params, negative_log_density
+from .densities import (
+    DensityTerms,
+    Params,
+    negative_log_density,
+    scores_of_sparse_rows,
+)
 from .deviations import class_deviations, zero_if_constant
 from .divergence import log_excess
 from .entry import solve_from_data
@@ -130,18 +135,36 @@ def gaussian_scores(
     """
     offset = block.backend.asarray(_offset(log_prior))
     if not block.has_implicit_zeros:
-        return block.distance_scores(support, negative_log_density, params, None, ctx) + offset
-    # The score of a row of zeros, and for each stored value x (2 mean - x) / (2 u).
+        return density_sums(block, support, params, ctx) + offset
+    return scores_of_sparse_rows(_expanded_scores, block, support, params, ctx) + offset
+
+
+def density_sums(block: Block, columns: Array, params: Params, ctx: Context) -> Array:
+    """Log densities of all classes, summed over some features, each up to a constant.
+
+    (n, K), or (n, 1) for two classes, class 1 less class 0.
+    """
+
+    def sums(block: Block, columns: Array, params: Params, ctx: Context) -> Array:
+        return block.distance_scores(columns, negative_log_density, params, None, ctx)
+
+    if not block.has_implicit_zeros:
+        return sums(block, columns, params, ctx)
+    return scores_of_sparse_rows(sums, block, columns, params, ctx)
+
+
+def _expanded_scores(block: Block, columns: Array, params: Params, ctx: Context) -> Array:
+    """The score of a row of zeros, and for each stored value x (2 mean - x) / (2 u)."""
     xp, (tied, deviation, inverse, half_log) = block.backend.xp, params
     mean = tied + deviation
     slope, curve, base = mean * inverse, -inverse / 2, -half_log - mean * mean * inverse / 2
-    if len(log_prior) == 2:
+    if mean.shape[0] == 2:
         slope, curve, base = (a[1:, :] - a[:1, :] for a in (slope, curve, base))
     zeros = xp.zeros_like(base[0, :])
-    found = block.product(support, zeros, xp.permute_dims(slope, (1, 0)), ctx)
+    found = block.product(columns, zeros, xp.permute_dims(slope, (1, 0)), ctx)
     squares = block.read_as(Squared("gaussian_scores"))
-    found = found + squares.product(support, zeros, xp.permute_dims(curve, (1, 0)), ctx)
-    return found + xp.sum(base, axis=1) + offset
+    found = found + squares.product(columns, zeros, xp.permute_dims(curve, (1, 0)), ctx)
+    return found + xp.sum(base, axis=1)
 
 
 def _offset(log_prior: list[float]) -> list[float]:

@@ -68,8 +68,8 @@ def filled_rows(
         for values, position in padded_rows(block, rows[first:last], columns, ctx):
             count = int(values.shape[0])
             place = (start + backend.arange(count))[:, None] * d + position
-            flat = (xp.reshape(a, (-1,)) for a in (place, values))
-            numpy_cupy.scatter_add(out, *flat, xp)  # (of zeros, at places that no value takes)
+            # What no value takes adds a zero.
+            numpy_cupy.scatter_add(out, xp.reshape(place, (-1,)), xp.reshape(values, (-1,)), xp)
             start += count
         yield xp.reshape(out, (last - first, d)), None
 

@@ -21,6 +21,7 @@ from ..arrays.typing import NumPyOrCuPy as Array
 from . import errors, sparse_host, sparse_scatter, sparse_sums
 from .accumulators import CentredSums, RawSums
 from .compressed import Compressed, Entries
+from .far_features import with_far_features
 from .half_weight import ClassHalf, enough_stored
 from .padded_rows import as_csr, filled_rows, padded_rows
 from .readers import Magnitude, Reader, refuse
@@ -293,10 +294,22 @@ class SparseBlock(Compressed):
         scale: Array | None,
         ctx: Context,
     ) -> Array:
-        """Minus the sums of distances over the columns: see `Block`.
+        """Minus the sums of distances over the columns: see `Block`."""
 
-        The score of a row of zeros, and a correction for each stored entry of the columns.
-        """
+        def expanded(columns: Array, params: tuple[Array, ...], scale: Array | None) -> Array:
+            return self._corrected_scores(columns, distance, params, scale, ctx)
+
+        return with_far_features(expanded, self, columns, distance, params, scale, ctx)
+
+    def _corrected_scores(
+        self,
+        columns: Array,
+        distance: Callable[..., Array],
+        params: tuple[Array, ...],
+        scale: Array | None,
+        ctx: Context,
+    ) -> Array:
+        """The score of a row of zeros, and a correction for each stored entry of the columns."""
         xp, backend = self.backend.xp, self.backend
         k, d = params[0].shape
         position_of = self.position_table(columns)

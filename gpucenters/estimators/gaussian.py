@@ -12,11 +12,10 @@ from ..arrays.special import chi2_tail
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.samples import Samples
-from ..solvers.densities import Params
+from ..solvers.densities import Params, negative_log_density
 from ..solvers.gaussian import (
     GaussianCenters,
     check_gaussian,
-    density_sums,
     gaussian_scores,
     solve_gaussian,
 )
@@ -196,7 +195,7 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
         if k == 2:  # of two classes there would be the difference alone
             params = tuple(ctx.backend.xp.concat([p, p[1:, :]]) for p in params)
         every = self._every_feature(ctx)
-        found = density_sums(block, every, params, ctx)
+        found = block.distance_scores(every, negative_log_density, params, None, ctx)
         return found[:, :k] - constant
 
     def _likelihood_ratio(self, statistics: ClassMoments, ctx: Context) -> Array:

@@ -13,17 +13,13 @@ from ..arrays.functions import array_namespace, backend_of, index_mask, to_float
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.errors import raise_overflow
+from ..blocks.far_features import with_far_features
 from ..blocks.readers import Squared
 from ..blocks.samples import Samples
 from ..statistics.moments import ClassMoments, class_moments
 from .centers import SparseCenters
 from .close_scores import UNIT_ROUNDOFF
-from .densities import (
-    DensityTerms,
-    Params,
-    negative_log_density,
-    scores_of_sparse_rows,
-)
+from .densities import DensityTerms, Params, negative_log_density
 from .deviations import class_deviations, zero_if_constant
 from .divergence import log_excess
 from .entry import solve_from_data
@@ -135,22 +131,13 @@ def gaussian_scores(
     """
     offset = block.backend.asarray(_offset(log_prior))
     if not block.has_implicit_zeros:
-        return density_sums(block, support, params, ctx) + offset
-    return scores_of_sparse_rows(_expanded_scores, block, support, params, ctx) + offset
+        return block.distance_scores(support, negative_log_density, params, None, ctx) + offset
 
+    def expanded(columns: Array, params: Params, scale: Array | None) -> Array:
+        return _expanded_scores(block, columns, params, ctx)
 
-def density_sums(block: Block, columns: Array, params: Params, ctx: Context) -> Array:
-    """Log densities of all classes, summed over some features, each up to a constant.
-
-    (n, K), or (n, 1) for two classes, class 1 less class 0.
-    """
-
-    def sums(block: Block, columns: Array, params: Params, ctx: Context) -> Array:
-        return block.distance_scores(columns, negative_log_density, params, None, ctx)
-
-    if not block.has_implicit_zeros:
-        return sums(block, columns, params, ctx)
-    return scores_of_sparse_rows(sums, block, columns, params, ctx)
+    found = with_far_features(expanded, block, support, negative_log_density, params, None, ctx)
+    return found + offset
 
 
 def _expanded_scores(block: Block, columns: Array, params: Params, ctx: Context) -> Array:

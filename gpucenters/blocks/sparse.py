@@ -178,11 +178,16 @@ class SparseBlock(Compressed):
             parts = (chosen.data, chosen.indices, chosen.indptr, chosen.shape)
             block = SparseBlock(*parts, self.by_row, self.backend)
             return block.product(self.backend.arange(d), shift, coef, ctx, size=size)
-        found = self._stored_product(columns, coef, ctx) - shift @ coef
         if size is None:
-            return found
-        sizes = self.read_as(Magnitude("product"))._stored_product(columns, size[:, None], ctx)
-        return xp.concat([found, sizes + xp.abs(shift) @ size], axis=1)
+            return self._stored_product(columns, coef, ctx) - shift @ coef
+        size = size[:, None]
+        if self._is_not_negative:  # of such counts and shares one product has both
+            found = self._stored_product(columns, xp.concat([coef, size], axis=1), ctx)
+        else:
+            found = self._stored_product(columns, coef, ctx)
+            sizes = self.read_as(Magnitude("product"))._stored_product(columns, size, ctx)
+            found = xp.concat([found, sizes], axis=1)
+        return found + xp.concat([-(shift @ coef), xp.abs(shift) @ size])
 
     def products(self, parts: list[tuple[Array, Array, Array]], ctx: Context) -> list[Array]:
         """The product for each (columns, shift, coef): see `Block`."""
@@ -212,6 +217,12 @@ class SparseBlock(Compressed):
         held = sparse_module(xp).csr_matrix((x, part.indices, ends), shape=(rows.shape[0], d))
         found = xp.reshape(held @ xp.reshape(coef, (d, -1)), (-1, *shape))
         out[:, :, rows] += xp.permute_dims(found, (1, 2, 0))
+
+    @property
+    def _is_not_negative(self) -> bool:
+        """Whether no value is negative, where a look at all of them is cheap."""
+        cheap = isinstance(self.data, np.ndarray) and self.reader is None and self.nnz > 0
+        return cheap and bool(self.data.min() >= 0)
 
     def _stored_product(self, columns: Array, coef: Array, ctx: Context) -> Array:
         return self._wide_product([(columns, coef)], ctx)

@@ -25,7 +25,7 @@ from .divergence import log_excess
 from .entry import solve_from_data
 from .linear_form import of_priors
 from .path_terms import PathTerms
-from .scaling import EPS, zero_up_to
+from .scaling import EPS, check_underflow, zero_up_to
 
 
 @dataclass(frozen=True)
@@ -255,7 +255,8 @@ def solve_gaussian(
     Raises
     ------
     ValueError
-        For a class of no degrees of freedom, and for a feature without variance in a class.
+        For a class of no degrees of freedom, for a feature without variance in a class, and for one
+        whose squares underflow where nothing smooths it.
     """
     backend, xp, weight = moments.backend, moments.backend.xp, moments.class_weight
     (k, m), n, total = moments.shape, sum(moments.count), moments.total
@@ -269,6 +270,7 @@ def solve_gaussian(
 
     ctx.map_columns(spread, m, k)
     epsilon = var_smoothing * to_float(xp.max(of_all))
+    check_underflow(moments, ctx, math.sqrt(epsilon))
     w = backend.asarray(weight)[:, None]
 
     def fill(part: slice) -> Array:

@@ -184,6 +184,51 @@ def exact_gaussian(
         return _exhaustive(loss, free, tied, [Fraction(1)] * m)
 
 
+def exact_gaussian_scores(
+    X: Any, y: Any, rows: Any, pooling: Fraction, var_smoothing: Fraction
+) -> tuple[list, list]:
+    """(joint log densities, what rounding may do to them) of some rows: n x K fractions and floats.
+
+    Rounding: of a mean, to its last bits; of a variance, to a share of it; of a feature near zero;
+    of the sum.
+    """
+    with localcontext() as context:
+        context.prec = DIGITS
+        W, S, M = moments(X, y)
+        K, m, whole = len(W), len(S[0]), sum(W)
+        mean = [[S[c][i] / W[c] for i in range(m)] for c in range(K)]
+        grand = [sum(S[c][i] for c in range(K)) / whole for i in range(m)]
+        between = [
+            sum(W[c] * (mean[c][i] - grand[i]) ** 2 for c in range(K)) / whole for i in range(m)
+        ]
+        pool = [sum(M[c][i] for c in range(K)) / whole for i in range(m)]
+        e = var_smoothing * max(a + b for a, b in zip(pool, between, strict=True))
+        u = [
+            [(1 - pooling) * M[c][i] / W[c] + pooling * pool[i] + e for i in range(m)]
+            for c in range(K)
+        ]
+        varies = [pool[i] + between[i] > 0 for i in range(m)]
+        scores, bounds = [], []
+        for x in fractions(rows):
+            found, rounding = [], []
+            for c in range(K):
+                score, error = log(W[c] / whole), 1e-14
+                for i in range(m):
+                    # A feature that is constant is taken to stay so.
+                    z2 = (x[i] - mean[c][i]) ** 2 / u[c][i] * varies[i]
+                    score -= (LOG_2_PI + log(u[c][i]) + times(z2, Decimal(1))) / 2
+                    size, z2 = abs(float(mean[c][i])) / float(u[c][i]) ** 0.5, float(z2)
+                    step = 2.0**-50 * size
+                    share = len(y) * 2.0**-50 + (len(y) * step) ** 2
+                    error += 2.0**-40 + (z2**0.5 + step) * step
+                    error += (1 + z2 + abs(float(log(u[c][i])))) * share
+                found.append(Fraction(score))
+                rounding.append(error + 2.0**-45 * abs(float(score)))
+            scores.append(found)
+            bounds.append(rounding)
+        return scores, bounds
+
+
 LOG_2_PI = Decimal("1.8378770664093454835606594728112352797227949472755668")
 
 

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from gpucenters import L2CenterClassifier, MahalanobisCenterClassifier
+from gpucenters import L2CenterClassifier, MahalanobisCenterClassifier, sparsity_path
 from gpucenters.arrays.backend import HOST
 from gpucenters.arrays.context import Context
 from gpucenters.arrays.double_double import Double, add, divide, multiply, total, two_product
 from gpucenters.blocks.convert import as_block
+from gpucenters.multiclass import OneVsRestClassifier
 from gpucenters.solvers import l2_centers, select
 
 
@@ -54,6 +55,25 @@ def test_predictions_are_those_of_exact_arithmetic_however_far_a_class_is(
             scores = backend.host(model.decision_function(asked))
             assert scores.argmax(axis=1).tolist() == expected
             assert backend.host(model.predict_proba(asked)).argmax(axis=1).tolist() == expected
+
+
+@pytest.mark.parametrize("seed", [108, 297, 355, 382])  # with ties that a product decides wrongly
+def test_ties_of_two_classes_of_integers_go_to_the_first(seed: int, backend: Any) -> None:
+    rng = np.random.default_rng(seed)
+    y, offset = np.repeat([0, 1], [3, 7]), 10.0 ** rng.integers(0, 10, 3)
+    X, rows = rng.integers(-4, 5, (10, 3)) + offset, rng.integers(-4, 5, (200, 3)) + offset
+    expected = _exact_classes(X, y, rows)
+    for held, asked in zip(backend.containers(X), backend.containers(rows), strict=True):
+        model = L2CenterClassifier().fit(held, y)
+        assert backend.host(model.predict(asked)).tolist() == expected
+        assert backend.host(model.predict_proba(asked)).argmax(axis=1).tolist() == expected
+        both = OneVsRestClassifier(L2CenterClassifier()).fit(held, y)
+        backend.assert_same(both.decision_function(asked), model.decision_function(asked))
+        labels = np.asarray(expected)
+        path = sparsity_path(model, held, y, X_test=asked, y_test=labels, ks=[1, 2, 3])
+        assert path.scores[-1, 0] == 1
+        shorter = [model.with_k(k).score(asked, labels) for k in (1, 2)]
+        assert path.scores[:2, 0].tolist() == shorter
 
 
 @pytest.mark.parametrize("scale", [None, "std"])

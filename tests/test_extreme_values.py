@@ -25,6 +25,8 @@ from small_data import (
 from gpucenters import (
     L1CenterClassifier,
     L2CenterClassifier,
+    ShrunkenCentroidClassifier,
+    SparseGaussianNB,
 )
 from gpucenters.solvers import l1_centers, l2_centers
 
@@ -112,9 +114,14 @@ HARD = {
 def test_no_result_is_nan_for_extreme_values(
     kind: Any, data: str, scale: Any, labels: list[int], backend: Any
 ) -> None:
-    underflows = data == "tiny" or (data == "small" and scale is None)
+    if scale is None:
+        underflows = kind is L2CenterClassifier and data in ("tiny", "small")
+    else:
+        # (Of three classes the sums of both ends are zero.)
+        two = data == "both ends" and len(set(labels)) == 2
+        underflows = two or data in ("tiny", "small", "one outlier")
     for X in backend.containers(HARD[data]):
-        if kind is L2CenterClassifier and underflows:
+        if underflows:
             with pytest.raises(ValueError, match="too small: their squares underflow"):
                 kind(scale=scale).fit(X, labels)
             continue
@@ -127,6 +134,34 @@ def test_no_result_is_nan_for_extreme_values(
         for array in arrays:
             assert array is None or np.all(np.isfinite(backend.host(array)))
         assert np.all(backend.host(model.scores_) >= 0)
+
+
+@pytest.mark.parametrize("unit", [1e-160, 1e-170, 1e-300])
+@pytest.mark.parametrize(
+    "model",
+    [
+        L2CenterClassifier(scale="std"),
+        L2CenterClassifier(scale="pooled"),
+        L1CenterClassifier(scale="std"),
+        SparseGaussianNB(var_smoothing=0),
+        ShrunkenCentroidClassifier(offset=0.0),
+    ],
+    ids=model_id,
+)
+def test_a_feature_whose_squares_underflow_is_named(model: Any, unit: float, backend: Any) -> None:
+    X = NORMAL + 3 + 2 * HALVES[:, None]
+    X[:, 2] *= unit
+    for held in backend.containers(X):
+        with pytest.raises(ValueError, match="values of feature 2 are too small: their squares"):
+            clone(model).fit(held, HALVES)
+
+
+@pytest.mark.parametrize("model", [SparseGaussianNB(), ShrunkenCentroidClassifier()], ids=model_id)
+def test_a_feature_whose_squares_underflow_is_nothing_beside_what_smooths_it(model: Any) -> None:
+    X = NORMAL + 3 + 2 * HALVES[:, None]
+    X[:, 2] *= 1e-170
+    found = clone(model).fit(X, HALVES)
+    assert np.max(np.delete(found.scores_, 2)) > 1e3 * found.scores_[2] and found.scores_[2] < 1e-9
 
 
 def test_squares_that_overflow_are_an_error_for_l2_and_none_for_l1(backend: Any) -> None:

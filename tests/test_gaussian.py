@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import scipy.sparse
 import scipy.stats
-from exact_densities import exact_gaussian
+from exact_densities import exact_gaussian, exact_gaussian_scores
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.feature_selection import SelectFdr, f_classif
 from sklearn.naive_bayes import GaussianNB
 from strategies import quietly
 
-from gpucenters import L2CenterClassifier, SparseGaussianNB, gaussian_gain
+from gpucenters import L2CenterClassifier, SparseGaussianNB, gaussian_gain, sparsity_path
 from gpucenters.solvers import gaussian_nb
 from gpucenters.solvers.densities import DensityTerms
 
@@ -201,6 +201,49 @@ def test_a_large_offset_changes_nothing(backend: Any) -> None:
         for m, a in ((far, A + 2.0**27), (near, A))
     ]
     np.testing.assert_allclose(*scores, atol=1.5e-7)
+
+
+def _far(offset: float, classes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A feature at an offset, on a grid, beside sparse ones; rows to score, two of them apart."""
+    rng = np.random.default_rng(5)
+    y = np.arange(36) % classes
+    A = rng.integers(-2, 3, (36, 3)) * (rng.random((36, 3)) < 0.4) + 0.0
+    A[:, 1] = rng.integers(-2, 3, 36) + 3 * y + offset
+    asked = A[:8].copy()
+    asked[6, 1], asked[7, 1] = 0, 2 * offset
+    return A, y, asked
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e6, 1e9, 1e12])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("pooling", [0, 1])
+def test_scores_at_an_offset_are_exact_to_rounding(
+    pooling: int, classes: int, offset: float, backend: Any
+) -> None:
+    A, y, asked = _far(offset, classes)
+    truth, bounds = exact_gaussian_scores(A, y, asked, Fraction(pooling), Fraction(1, 2**20))
+    joint, bounds = np.array(truth, float), np.array(bounds)
+    gaps = np.array([[s - row[0] for s in row[1:]] for row in truth], float)
+    for held, rows in zip(backend.containers(A), backend.containers(asked), strict=True):
+        model = SparseGaussianNB(pooling=pooling, var_smoothing=2.0**-20).fit(held, y)
+        assert np.all(abs(backend.host(model.predict_joint_log_proba(rows)) - joint) <= bounds)
+        found = backend.host(model.decision_function(rows))
+        found = found[:, None] if classes == 2 else found[:, 1:] - found[:, :1]
+        assert np.all(abs(found - gaps) <= bounds[:, 1:] + bounds[:, :1])
+        np.testing.assert_array_equal(backend.host(model.predict(rows)), joint.argmax(axis=1))
+
+
+@pytest.mark.parametrize("layout", ["csr_array", "csc_array"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_path_at_an_offset_scores_as_dense_data_do(classes: int, layout: str) -> None:
+    A, y, _ = _far(1e6, classes)
+    scoring = ["accuracy", "neg_log_loss"]
+    paths = [
+        sparsity_path(SparseGaussianNB(), X, y, cv=2, scoring=scoring)
+        for X in (A, getattr(scipy.sparse, layout)(A))
+    ]
+    for name in scoring:
+        np.testing.assert_allclose(*(p.scores[name] for p in paths), rtol=1e-10)
 
 
 def test_one_variance_ranks_as_the_analysis_of_variance(backend: Any) -> None:

@@ -6,10 +6,12 @@ from typing import Any
 
 import exact
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import Problem, modest, problems, storing
 
+from gpucenters import L1CenterClassifier
 from gpucenters.solvers import l1_centers
 
 
@@ -52,3 +54,20 @@ def test_l1_gain_is_exactly_zero_where_the_median_intervals_share_a_point(
             assert (gain[i] == 0.0) == (low <= high)
             if low <= high:
                 assert tied[i] == 0.5 * float(low) + 0.5 * float(high)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6, 1e9])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_scaled_l1_scores_of_sparse_rows_at_an_offset_are_those_of_dense_ones(
+    classes: int, offset: float, sparse_backend: Any
+) -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % classes
+    X = np.stack([rng.poisson(3, 60) + 9 * y + offset, rng.poisson(0.3, 60)], axis=1)
+    found = []
+    for held in sparse_backend.containers(X):
+        model = L1CenterClassifier(scale="std").fit(held, y)
+        found.append(sparse_backend.host(model.decision_function(held)))
+    assert np.any(abs(found[0]) < 10)
+    for scores in found[1:]:
+        np.testing.assert_allclose(scores, found[0], rtol=1e-13, atol=1e-13)

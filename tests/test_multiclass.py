@@ -30,6 +30,7 @@ from gpucenters import (
     L2CenterClassifier,
     MahalanobisCenterClassifier,
     SparseBernoulliNB,
+    SparseGaussianNB,
     SparseMultinomialNB,
     SparsePoissonNB,
     files,
@@ -87,9 +88,11 @@ def _assert_same(ours: Any, theirs: Any, X: Any, new: Any, rtol: float) -> None:
                 same(getattr(one, name), getattr(other, name))
     np.testing.assert_array_equal(ours.predict(new), theirs.predict(new))
     assert ours.score(X, NAMES) == theirs.score(X, NAMES)
-    for method in ("decision_function", "predict_proba"):
-        if hasattr(theirs, method):
-            same(getattr(ours, method)(new), getattr(theirs, method)(new))
+    if hasattr(theirs, "decision_function"):
+        same(ours.decision_function(new), theirs.decision_function(new))
+    if hasattr(theirs, "predict_proba"):  # (ours are formed from logarithms)
+        found, expected = ours.predict_proba(new), theirs.predict_proba(new)
+        np.testing.assert_allclose(found, expected, rtol=max(rtol, 1e-12), atol=1e-15)
 
 
 @pytest.mark.parametrize("wrapper", WRAPPERS)
@@ -116,6 +119,31 @@ def test_two_classes(wrapper: Any) -> None:
     if hasattr(theirs, "decision_function"):
         found = ours.decision_function(NEW)
         np.testing.assert_array_equal(found, theirs.decision_function(NEW))
+
+
+@pytest.mark.parametrize("wrapper", [OneVsRestClassifier, NestedDichotomiesClassifier])
+@pytest.mark.parametrize("classes", [2, K])
+@pytest.mark.parametrize(
+    "model", [L2CenterClassifier(), L1CenterClassifier(), SparseGaussianNB(), SparseMultinomialNB()]
+)
+def test_probabilities_that_saturate_do_not_contradict_the_prediction(
+    model: Any, classes: int, wrapper: Any
+) -> None:
+    rows = np.isin(Y, range(classes))
+    fitted = wrapper(model).fit(100 * X[rows], Y[rows])
+    for new in (100 * X, 100 * scipy.sparse.csr_array(NEW)):
+        found = fitted.predict_proba(new)
+        np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-12)
+        np.testing.assert_array_equal(found.argmax(axis=1), fitted.predict(new))
+
+
+def test_probabilities_of_several_labels_a_sample_are_those_of_scikit_learn() -> None:
+    labels = np.stack([Y % 2, Y % 3 > 0], axis=1).astype(int)
+    ours, theirs = (
+        kind(L1CenterClassifier(5)).fit(X, labels)
+        for kind in (OneVsRestClassifier, peers.OneVsRestClassifier)
+    )
+    np.testing.assert_array_equal(ours.predict_proba(NEW), theirs.predict_proba(NEW))
 
 
 def test_one_vs_rest_statistics_lose_no_digits_to_a_large_class() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import pickle
 import pickletools
 from typing import Any
@@ -650,3 +651,27 @@ def test_a_merge_with_itself_that_overflows_changes_nothing(scale: Any, kind: An
     with pytest.raises(ValueError, match="overflow float64"):
         double()
     assert _bits(one) == states[-1]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_shards_of_sparse_whole_numbers_that_cancel_merge_to_the_bits_of_all_rows(
+    seed: int, sparse_backend: Any
+) -> None:
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, 4, (40, 3)) * (rng.random((40, 3)) < 0.5)
+    labels = np.arange(40) % 3
+    values[:9, :] = 7  # of the first shard, where each class is constant or nearly so
+    values[:9, 0] += rng.integers(0, 2, 9)
+    cuts = [0, 9, int(rng.integers(10, 39)), 40]
+    expected = L2CenterClassifier().fit(sparse_backend.csr(values), labels).objective_
+    parts = [
+        L2CenterClassifier().statistics(
+            sparse_backend.csr(values[a:b]), labels[a:b], classes=range(3)
+        )
+        for a, b in itertools.pairwise(cuts)
+    ]
+    for order in itertools.permutations(parts):
+        first, *rest = (part.copy() for part in order)
+        for part in rest:
+            first.merge(part)
+        assert L2CenterClassifier().fit_statistics(first).objective_ == expected

@@ -219,7 +219,7 @@ class Block(Protocol):
         """
 
     def padded_rows(
-        self, rows: Array, columns: Array, ctx: Context
+        self, rows: Array, columns: Array, ctx: Context, *, filled: bool = False
     ) -> Iterator[tuple[Array, Array | None]]:
         """A few rows in their order, some at a time: (values, positions).
 
@@ -229,6 +229,8 @@ class Block(Protocol):
         columns : array of shape (d,)
             Ascending.
         ctx : Context
+        filled : bool
+            Whether each row is wanted with all d values, implicit zeros among them.
 
         Yields
         ------

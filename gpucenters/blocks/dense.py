@@ -289,7 +289,7 @@ class DenseBlock:
         return DenseColumns(self.backend, (values - shift) / scale)
 
     def padded_rows(
-        self, rows: Array, columns: Array, ctx: Context
+        self, rows: Array, columns: Array, ctx: Context, *, filled: bool = False
     ) -> Iterator[tuple[Array, Array | None]]:
         """A few rows, some at a time: see `Block`."""
         d, here = int(columns.shape[0]), backend_of(self.array)

@@ -1,4 +1,4 @@
-"""A few rows of a compressed matrix, each padded to the length of the longest."""
+"""A few rows of a compressed matrix, padded to the length of the longest or filled with zeros."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..arrays import numpy_cupy
 from ..arrays.backend import backend_of
 from ..arrays.context import Context
 from ..arrays.grid import ranges
@@ -52,6 +53,25 @@ def padded_rows(
         zero = xp.zeros_like(position)
         values = xp.where(used, xp.astype(values, xp.float64), there.zeros(()))
         yield values, xp.where(used, position, zero)
+
+
+def filled_rows(
+    block: Compressed, rows: Array, columns: Array, ctx: Context
+) -> Iterator[tuple[Array, None]]:
+    """The rows, of which some may be wanted twice, with their zeros: (values, None)."""
+    xp, backend, d = block.backend.xp, block.backend, int(columns.shape[0])
+    if not block.by_row:
+        distinct, rows = xp.unique_inverse(rows)
+        block = as_csr(block, distinct, ctx)
+    for first, last in ranges(int(rows.shape[0]), max(1, ctx.chunk // max(1, d))):
+        out, start = backend.zeros((last - first) * d), 0
+        for values, position in padded_rows(block, rows[first:last], columns, ctx):
+            count = int(values.shape[0])
+            place = (start + backend.arange(count))[:, None] * d + position
+            # What no value takes adds a zero.
+            numpy_cupy.scatter_add(out, xp.reshape(place, (-1,)), xp.reshape(values, (-1,)), xp)
+            start += count
+        yield xp.reshape(out, (last - first, d)), None
 
 
 def _from_disk(block: Compressed, start: np.ndarray, slot: np.ndarray) -> tuple[Array, Array]:

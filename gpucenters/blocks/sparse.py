@@ -21,8 +21,9 @@ from ..arrays.typing import NumPyOrCuPy as Array
 from . import errors, sparse_host, sparse_scatter, sparse_sums
 from .accumulators import CentredSums, RawSums
 from .compressed import Compressed, Entries
+from .far_features import with_far_features
 from .half_weight import ClassHalf, enough_stored
-from .padded_rows import as_csr, padded_rows
+from .padded_rows import as_csr, filled_rows, padded_rows
 from .readers import Magnitude, Reader, refuse
 from .samples import Samples
 from .scatter import ScatterSums
@@ -177,11 +178,16 @@ class SparseBlock(Compressed):
             parts = (chosen.data, chosen.indices, chosen.indptr, chosen.shape)
             block = SparseBlock(*parts, self.by_row, self.backend)
             return block.product(self.backend.arange(d), shift, coef, ctx, size=size)
-        found = self._stored_product(columns, coef, ctx) - shift @ coef
         if size is None:
-            return found
-        sizes = self.read_as(Magnitude("product"))._stored_product(columns, size[:, None], ctx)
-        return xp.concat([found, sizes + xp.abs(shift) @ size], axis=1)
+            return self._stored_product(columns, coef, ctx) - shift @ coef
+        size = size[:, None]
+        if self._is_not_negative:  # of such counts and shares one product has both
+            found = self._stored_product(columns, xp.concat([coef, size], axis=1), ctx)
+        else:
+            found = self._stored_product(columns, coef, ctx)
+            sizes = self.read_as(Magnitude("product"))._stored_product(columns, size, ctx)
+            found = xp.concat([found, sizes], axis=1)
+        return found + xp.concat([-(shift @ coef), xp.abs(shift) @ size])
 
     def products(self, parts: list[tuple[Array, Array, Array]], ctx: Context) -> list[Array]:
         """The product for each (columns, shift, coef): see `Block`."""
@@ -211,6 +217,12 @@ class SparseBlock(Compressed):
         held = sparse_module(xp).csr_matrix((x, part.indices, ends), shape=(rows.shape[0], d))
         found = xp.reshape(held @ xp.reshape(coef, (d, -1)), (-1, *shape))
         out[:, :, rows] += xp.permute_dims(found, (1, 2, 0))
+
+    @property
+    def _is_not_negative(self) -> bool:
+        """Whether no value is negative, where a look at all of them is cheap."""
+        cheap = isinstance(self.data, np.ndarray) and self.reader is None and self.nnz > 0
+        return cheap and bool(self.data.min() >= 0)
 
     def _stored_product(self, columns: Array, coef: Array, ctx: Context) -> Array:
         return self._wide_product([(columns, coef)], ctx)
@@ -247,10 +259,10 @@ class SparseBlock(Compressed):
         return SparseColumns(backend, matrix, matrix.T.tocsr(), shift / scale)
 
     def padded_rows(
-        self, rows: Array, columns: Array, ctx: Context
+        self, rows: Array, columns: Array, ctx: Context, *, filled: bool = False
     ) -> Iterator[tuple[Array, Array | None]]:
         """A few rows, some at a time: see `Block`."""
-        return padded_rows(self, rows, columns, ctx)
+        return (filled_rows if filled else padded_rows)(self, rows, columns, ctx)
 
     def _add_product(self, coef: Array, out: Array, ctx: Context) -> None:
         """``out += X @ coef`` by the library's own products, a run of entries at a time."""
@@ -294,10 +306,22 @@ class SparseBlock(Compressed):
         scale: Array | None,
         ctx: Context,
     ) -> Array:
-        """Minus the sums of distances over the columns: see `Block`.
+        """Minus the sums of distances over the columns: see `Block`."""
 
-        The score of a row of zeros, and a correction for each stored entry of the columns.
-        """
+        def expanded(columns: Array, params: tuple[Array, ...], scale: Array | None) -> Array:
+            return self._corrected_scores(columns, distance, params, scale, ctx)
+
+        return with_far_features(expanded, self, columns, distance, params, scale, ctx)
+
+    def _corrected_scores(
+        self,
+        columns: Array,
+        distance: Callable[..., Array],
+        params: tuple[Array, ...],
+        scale: Array | None,
+        ctx: Context,
+    ) -> Array:
+        """The score of a row of zeros, and a correction for each stored entry of the columns."""
         xp, backend = self.backend.xp, self.backend
         k, d = params[0].shape
         position_of = self.position_table(columns)

@@ -59,7 +59,10 @@ class LinearClassifier(Classifier):
             for model, form in zip(models, forms, strict=True)
         ]
         products = block.products(parts, ctx)
-        return [(x + f.offset)[:, 0] for x, f in zip(products, forms, strict=True)]
+        found = [(x + f.offset)[:, 0] for x, f in zip(products, forms, strict=True)]
+        for i in _close_scores(found, parts, forms, block, ctx):
+            found[i] = models[i]._scores(block, ctx, relative=False)[:, 0]
+        return found
 
     def _wide_form(self) -> tuple[Array, Array]:
         """(coefficients of all features, constants)."""
@@ -179,5 +182,26 @@ class NearestCenterDecision(LinearDecision):
         return log_priors(self._ready().params["priors"], self._class_weight())
 
 
-#: The methods that score with the linear form and, for two classes, with nothing else.
+def _close_scores(
+    scores: list[Array],
+    parts: list[tuple[Array, Array, Array]],
+    forms: list[LinearForm],
+    block: Block,
+    ctx: Context,
+) -> list[int]:
+    """The decisions of two classes with a score that is perhaps within its rounding."""
+    xp, bounds = ctx.backend.xp, [form.rounding for form in forms if form.rounding is not None]
+    if not bounds:
+        return []
+    columns = xp.unique_values(xp.concat([columns for columns, _, _ in parts]))
+    zeros = xp.zeros_like(columns, dtype=xp.float64)
+    norms = block.product(columns, zeros, zeros[:, None], ctx, size=zeros + 1)[:, -1]
+    doubtful = []
+    for score, (_, shift, _), (size, constant) in zip(scores, parts, bounds, strict=True):
+        most = xp.max(size) * norms + (xp.abs(shift) @ size + constant)
+        doubtful.append(xp.any(xp.abs(score) <= 2 * most))
+    return [i for i, is_so in enumerate(to_numpy(xp.stack(doubtful)).tolist()) if is_so]
+
+
+#: The methods that score with the linear form and, where scores are close, by comparisons.
 _OF_FORM = (LinearClassifier._scores, NearestCenterDecision._scores)

@@ -123,7 +123,8 @@ class L2CenterClassifier(NearestCenterDecision, FeatureSelector, StatisticsClass
     def _make_statistics(
         self, block: Block, samples: Samples, ctx: Context, *, mergeable: bool
     ) -> ClassMoments:
-        return class_moments(block, samples, ctx, per_feature=self.scale is not None)
+        per_feature = self.scale is not None
+        return class_moments(block, samples, ctx, per_feature=per_feature, mergeable=mergeable)
 
     def _empty_statistics(self, block: Block, n_classes: int, ctx: Context) -> ClassMoments:
         per_feature, raw = self.scale is not None, block.has_implicit_zeros

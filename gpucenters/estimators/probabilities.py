@@ -26,6 +26,20 @@ def softmax(scores: Array, factor: float) -> Array:
     return e / xp.sum(e, axis=1, keepdims=True)
 
 
+def one_vs_rest(scores: Array, factor: float) -> Array:
+    """Probabilities of classes by a binary model each, divided by their sum: (n, K) from (n, K).
+
+    That of the model of class c is ``1 / (1 + exp(-factor * score_c))``. Formed from logarithms,
+    so that neither the smallest nor the largest ones become equal.
+    """
+    xp, z = array_namespace(scores), factor * scores
+    log = xp.minimum(z, xp.zeros_like(z)) - xp.log1p(xp.exp(-xp.abs(z)))
+    z = log - xp.max(log, axis=1, keepdims=True)
+    below = scores < xp.max(scores, axis=1, keepdims=True)
+    e = xp.exp(xp.where(below, xp.minimum(z, xp.zeros_like(z) - _LEAST_GAP), xp.zeros_like(z)))
+    return e / xp.sum(e, axis=1, keepdims=True)
+
+
 def _gaps(scores: Array, factor: float) -> Array:
     """``factor`` times the distance of each score to the largest of its row: (n, K), <= 0.
 

@@ -13,7 +13,7 @@ from ..arrays.backend import Backend, backend_of
 from ..arrays.linalg import one_blas_thread
 from ..arrays.namespace import array_namespace, to_numpy
 from ..arrays.typing import Array
-from ..estimators.probabilities import log_softmax
+from ..estimators.probabilities import log_softmax, softmax
 from ..statistics import Statistics
 from ._copies import has
 from ._decomposition import Decomposition
@@ -210,7 +210,7 @@ class NestedDichotomiesClassifier(Decomposition, RefittedDichotomies):
         """
         found, backend = self._log_probabilities(X, "predict_proba")
         with backend_of(found).current():
-            return backend.move(array_namespace(found).exp(found))
+            return backend.move(softmax(found, 1.0))  # which never contradicts `predict`
 
     @has("predict_proba")
     def decision_function(self, X: Any) -> Array:

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from sklearn import multiclass
 from sklearn.preprocessing import LabelBinarizer
+from sklearn.utils.validation import check_is_fitted
 
-from ..arrays.backend import Backend
-from ..arrays.namespace import array_namespace
+from ..arrays.backend import Backend, backend_of
 from ..arrays.typing import Array
-from ..estimators.probabilities import softmax
+from ..estimators._base import CenterClassifier
+from ..estimators.probabilities import one_vs_rest, softmax
 from ..statistics import Statistics
 from ._copies import has
 from ._decomposition import Decomposition, largest
@@ -112,6 +113,8 @@ class OneVsRestClassifier(Decomposition, multiclass.OneVsRestClassifier):
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of the classes by their binary models, divided by their sum.
 
+        Those of the models of this package never contradict `predict`.
+
         Parameters
         ----------
         X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
@@ -120,17 +123,16 @@ class OneVsRestClassifier(Decomposition, multiclass.OneVsRestClassifier):
         -------
         array of shape (n_samples, n_classes), float64
         """
-        if not self._is_shared():
+        check_is_fitted(self)
+        if self._is_shared():
+            scores, backend = self._scores(X, "predict_proba")
+        elif self.multilabel_ or not all(isinstance(m, CenterClassifier) for m in self.estimators_):
             return super().predict_proba(X)
-        scores, backend = self._scores(X, "predict_proba")
-        with self._joint._fitted.backend.current():
-            xp = array_namespace(scores)
-            factors = [model._per_score for model in self.estimators_]
-            by_class = xp.stack(
-                [softmax(scores[:, i : i + 1], f)[:, 1] for i, f in enumerate(factors)]
-            )
-            if by_class.shape[0] == 1:
-                by_class = xp.concat([1 - by_class, by_class])
-            total = xp.sum(by_class, axis=0)
-            by_class = by_class / xp.where(total == 0, xp.ones_like(total), total)
-            return backend.move(xp.permute_dims(by_class, (1, 0)))
+        else:
+            scores = super().decision_function(X)
+            backend = backend_of(scores)
+            scores = scores[:, None] if scores.ndim == 1 else scores
+        with backend_of(scores).current():
+            factor = self.estimators_[0]._per_score
+            of_classes = softmax if scores.shape[1] == 1 else one_vs_rest
+            return backend.move(of_classes(scores, factor))

@@ -113,9 +113,9 @@ def compare_close_scores(
 
     Parameters
     ----------
-    scores : array of shape (n, K)
+    scores : array of shape (n, K), or (n, 1): of two classes, that of class 1 less that of class 0
     bound : array of shape (n,)
-        On the rounding of each score of a row.
+        On the rounding of the score of each class of a row.
     form_of : callable
         The `PairForm` of two classes.
     log_prior : list of K floats
@@ -130,18 +130,35 @@ def compare_close_scores(
 
     Returns
     -------
-    array of shape (n, K)
+    array of the shape of ``scores``
     """
     xp, backend = array_namespace(scores), backend_of(scores)
-    best = xp.max(scores, axis=1, keepdims=True)
+    zero = backend.zeros(())
     bound = xp.where(xp.isfinite(bound), bound, xp.zeros_like(bound))[:, None]
+
+    def compared(c: int, r: int, rows: Array) -> Array:
+        """By how much the score of class c exceeds that of class r, of some rows."""
+        form, found = form_of(c, r), zero
+        if bool(xp.any(form.slope.high != 0)):  # else the centers are the same for every x
+            parts = block.padded_rows(rows, columns, ctx)
+            found = xp.concat([_gap(values, at, form) for values, at in parts])
+        return found + 2 * (log_prior[c] - log_prior[r])
+
+    if scores.shape[1] == 1:
+        doubtful = (xp.abs(scores) <= 2 * bound)[:, 0]
+        rows = xp.nonzero(doubtful)[0]
+        if rows.shape[0]:
+            gap = xp.zeros_like(bound[doubtful]) + xp.reshape(compared(1, 0, rows), (-1, 1))
+            scores[doubtful] = xp.where(xp.isnan(gap), scores[doubtful], gap)
+        return scores
+    best = xp.max(scores, axis=1, keepdims=True)
     close = scores >= best - 2 * bound
     doubtful = xp.sum(xp.astype(close, xp.int64), axis=1) > 1
     rows = xp.nonzero(doubtful)[0]
     if rows.shape[0] == 0:
         return scores
     close, taken, best = (xp.take(a, rows, axis=0) for a in (close, scores, best))
-    k, zero = scores.shape[1], backend.zeros(())
+    k = scores.shape[1]
     reference = xp.argmax(taken, axis=1)[:, None]
     codes = reference * k + backend.arange(k)
     codes = xp.where(close, codes, xp.zeros_like(codes))
@@ -150,14 +167,8 @@ def compare_close_scores(
         r, c = divmod(code, k)
         if c == r:
             continue
-        form, of_pair = form_of(c, r), codes[:, c] == code
-        found = zero
-        if bool(xp.any(form.slope.high != 0)):  # else the centers are the same for every x
-            members = rows[of_pair]
-            parts = block.padded_rows(members, columns, ctx)
-            found = xp.concat([_gap(values, at, form) for values, at in parts])
-        column = gap[:, c]
-        column[of_pair] = found + 2 * (log_prior[c] - log_prior[r])
+        of_pair, column = codes[:, c] == code, gap[:, c]
+        column[of_pair] = compared(c, r, rows[of_pair])
         gap[:, c] = column
     # Twice the precision has a smaller range: where it is left, the scores stay.
     gap = xp.where(xp.isnan(gap), taken - best, gap)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from ..arrays.cached import cached_property
 from ..arrays.functions import array_namespace
 from ..arrays.typing import Array
+from ..blocks.far_features import FAR
 
 #: Tied mean, deviation of the class mean, 1 / variance and log(variance) / 2: four (K, d).
 Params = tuple[Array, ...]
@@ -55,9 +57,11 @@ class DensityTerms:
 
     @cached_property
     def at_zero(self) -> Array:
-        """The terms at zero: see `Terms`."""
+        """The terms at zero: see `Terms`. No bound serves features that are far from zero."""
         xp = array_namespace(self.params[0])
-        return xp.stack(self._terms(xp.zeros_like(self.params[0][0, :]), self.params))
+        *scores, bound = self._terms(xp.zeros_like(self.params[0][0, :]), self.params)
+        no_bound = xp.full_like(bound, math.inf)
+        return xp.stack([*scores, xp.where(bound > FAR * self.size, no_bound, bound)])
 
     def beyond_zero(self, x: Array, position: Array) -> list[Array]:
         """The terms less those at zero: see `Terms`."""

@@ -13,6 +13,7 @@ from ..arrays.functions import array_namespace, backend_of, index_mask, to_float
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.errors import raise_overflow
+from ..blocks.far_features import with_far_features
 from ..blocks.readers import Squared
 from ..blocks.samples import Samples
 from ..statistics.moments import ClassMoments, class_moments
@@ -24,7 +25,7 @@ from .divergence import log_excess
 from .entry import solve_from_data
 from .linear_form import of_priors
 from .path_terms import PathTerms
-from .scaling import EPS, zero_up_to
+from .scaling import EPS, check_underflow, zero_up_to
 
 
 @dataclass(frozen=True)
@@ -131,17 +132,26 @@ def gaussian_scores(
     offset = block.backend.asarray(_offset(log_prior))
     if not block.has_implicit_zeros:
         return block.distance_scores(support, negative_log_density, params, None, ctx) + offset
-    # The score of a row of zeros, and for each stored value x (2 mean - x) / (2 u).
+
+    def expanded(columns: Array, params: Params, scale: Array | None) -> Array:
+        return _expanded_scores(block, columns, params, ctx)
+
+    found = with_far_features(expanded, block, support, negative_log_density, params, None, ctx)
+    return found + offset
+
+
+def _expanded_scores(block: Block, columns: Array, params: Params, ctx: Context) -> Array:
+    """The score of a row of zeros, and for each stored value x (2 mean - x) / (2 u)."""
     xp, (tied, deviation, inverse, half_log) = block.backend.xp, params
     mean = tied + deviation
     slope, curve, base = mean * inverse, -inverse / 2, -half_log - mean * mean * inverse / 2
-    if len(log_prior) == 2:
+    if mean.shape[0] == 2:
         slope, curve, base = (a[1:, :] - a[:1, :] for a in (slope, curve, base))
     zeros = xp.zeros_like(base[0, :])
-    found = block.product(support, zeros, xp.permute_dims(slope, (1, 0)), ctx)
+    found = block.product(columns, zeros, xp.permute_dims(slope, (1, 0)), ctx)
     squares = block.read_as(Squared("gaussian_scores"))
-    found = found + squares.product(support, zeros, xp.permute_dims(curve, (1, 0)), ctx)
-    return found + xp.sum(base, axis=1) + offset
+    found = found + squares.product(columns, zeros, xp.permute_dims(curve, (1, 0)), ctx)
+    return found + xp.sum(base, axis=1)
 
 
 def _offset(log_prior: list[float]) -> list[float]:
@@ -245,7 +255,8 @@ def solve_gaussian(
     Raises
     ------
     ValueError
-        For a class of no degrees of freedom, and for a feature without variance in a class.
+        For a class of no degrees of freedom, for a feature without variance in a class, and for one
+        whose squares underflow where nothing smooths it.
     """
     backend, xp, weight = moments.backend, moments.backend.xp, moments.class_weight
     (k, m), n, total = moments.shape, sum(moments.count), moments.total
@@ -259,6 +270,7 @@ def solve_gaussian(
 
     ctx.map_columns(spread, m, k)
     epsilon = var_smoothing * to_float(xp.max(of_all))
+    check_underflow(moments, ctx, math.sqrt(epsilon))
     w = backend.asarray(weight)[:, None]
 
     def fill(part: slice) -> Array:

@@ -20,9 +20,16 @@ from .centers import LinearCenters
 from .close_scores import PairForm, pair_form, scaled_metric
 from .entry import solve_from_data
 from .linear_form import FeatureForm, squared_distance_form
-from .scaling import Scale, scale_divisor, scale_of_sums, separation, warn_of_separating, zero_up_to
-
-_UNDERFLOW = 1e-140  # sums below it have squares near, or below, the smallest numbers
+from .scaling import (
+    SMALLEST_SIZE,
+    Scale,
+    check_underflow,
+    scale_divisor,
+    scale_of_sums,
+    separation,
+    warn_of_separating,
+    zero_up_to,
+)
 
 
 @dataclass(frozen=True)
@@ -103,6 +110,7 @@ def solve_l2(moments: ClassMoments, ctx: Context, scale: str | None = None) -> L
         squares = moments.within_sum_of_squares(ctx)
     else:
         divisor = scale_divisor(moments, scale)
+        check_underflow(moments, ctx)
         scales = Scale.zeros(m, backend)
         sigma = scales.sigma
 
@@ -181,7 +189,7 @@ def centred_means(total: Array, weight: list[float], backend: Backend) -> Array:
 def _check(gain: Array, loss: float, total: Array) -> None:
     xp = array_namespace(gain)
     saved = to_float(xp.sum(gain))
-    if loss + saved < _UNDERFLOW**2 and 0 < to_float(xp.max(xp.abs(total))) < _UNDERFLOW:
+    if loss + saved < SMALLEST_SIZE**2 and 0 < to_float(xp.max(xp.abs(total))) < SMALLEST_SIZE:
         raise ValueError("the values of X are too small: their squares underflow. Rescale X.")
     if not math.isfinite(saved):
         bad = xp.nonzero(~xp.isfinite(gain))[0]

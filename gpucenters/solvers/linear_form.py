@@ -91,7 +91,7 @@ def squared_distance_form(
         That of the form.
     """
     xp = backend.xp
-    difference, base, rounding = free - tied, None, None
+    difference, base = free - tied, None
     if free.shape[0] == 2:
         # The midpoint of two centers is the tied one, so that only the priors remain.
         slope = 2 * (free[1:, :] - free[:1, :])
@@ -101,16 +101,16 @@ def squared_distance_form(
         square = difference * difference
         base = -(square if scale is None else square / (scale * scale))
         constant = 2 * backend.asarray(log_prior)
-        rounding = _rounding(free, difference, scale, log_prior)
     if scale is not None:
         slope = slope / (scale * scale)
+    rounding = _rounding(free, difference, scale, log_prior)
     return FeatureForm(shift, xp.permute_dims(slope, (1, 0)), base, constant, rounding)
 
 
 def _rounding(
     free: Array, difference: Array, scale: Array | None, log_prior: list[float]
 ) -> Rounding:
-    """A bound on the rounding of the scores of `squared_distance_form`.
+    """A bound on the rounding of the score of each class of `squared_distance_form`.
 
     Of the centers, of their differences, and of the sum over d features, to the first order.
     """

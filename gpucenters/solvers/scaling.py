@@ -16,6 +16,7 @@ from ..statistics.moments import ClassMoments
 from .selection import warn
 
 EPS = 2.0**-52
+SMALLEST_SIZE = 1e-140  # numbers below it have squares near, or below, the smallest ones
 _LEAST_DIVISOR = 0.5  # the degrees of freedom of numbers of repetitions are whole
 
 SCALES = (None, "std", "pooled")
@@ -86,9 +87,10 @@ def feature_scale(moments: ClassMoments, scale: str, ctx: Context) -> Scale:
     Raises
     ------
     ValueError
-        For "pooled" where each class has one sample.
+        For "pooled" where each class has one sample, and for squares that underflow.
     """
     divisor = scale_divisor(moments, scale)
+    check_underflow(moments, ctx)
     m, k = moments.shape[1], moments.shape[0]
     backend = moments.backend
     found = Scale.zeros(m, backend)
@@ -99,6 +101,27 @@ def feature_scale(moments: ClassMoments, scale: str, ctx: Context) -> Scale:
 
     ctx.map_columns(fill, m, k)
     return found
+
+
+def check_underflow(moments: ClassMoments, ctx: Context, added: float = 0.0) -> None:
+    """Raise a ValueError for a feature of which the squares, and with them its scale, underflow.
+
+    Nothing is lost where scales are far larger by what is ``added`` to each of them.
+    """
+    if added > SMALLEST_SIZE / EPS:
+        return
+    xp, weight = moments.backend.xp, moments.backend.asarray(moments.class_weight)[:, None]
+
+    def is_small(part: slice) -> Array:
+        size = xp.max(xp.abs(moments.total[:, part] / weight), axis=0)
+        return (size > 0) & (size < SMALLEST_SIZE)
+
+    small = xp.concat(ctx.map_columns(is_small, moments.shape[1], moments.shape[0]))
+    if bool(xp.any(small)):
+        raise ValueError(
+            f"the values of {first_features(small)} are too small: their squares underflow. "
+            "Rescale X, or leave such features out."
+        )
 
 
 def scale_divisor(moments: Statistics | Samples, scale: str) -> float:

@@ -19,7 +19,7 @@ from .centers import Centers
 from .deviations import class_deviations, zero_if_constant
 from .entry import solve_from_data
 from .linear_form import LinearForm
-from .scaling import EPS, variance_divisor
+from .scaling import EPS, check_underflow, variance_divisor
 from .selection import (
     Selection,
     UninformativeFeaturesWarning,
@@ -219,7 +219,7 @@ def solve_shrunken(
     Raises
     ------
     ValueError
-        Where each class has one sample.
+        Where each class has one sample, and for a feature whose squares underflow where s0 is 0.
     """
     backend, xp, weight = moments.backend, moments.backend.xp, moments.class_weight
     (k, m), n, total = moments.shape, sum(moments.count), moments.total
@@ -237,6 +237,7 @@ def solve_shrunken(
 
     ctx.map_columns(spread, m, k)
     s0 = _median(scale) if isinstance(offset, str) else float(offset)
+    check_underflow(moments, ctx, s0)
 
     def fill(part: slice) -> None:
         sigma = _or_one(scale[part] + s0)

@@ -193,15 +193,16 @@ class ClassMoments(Statistics):
 
     def _ready_for_unions(self) -> Self:
         ctx = Context.of(self.backend)
-        if not _may_cancel([self], ctx):
+        if not _may_cancel([self], [0] * self.shape[0], ctx):
             return self
         new = self._same_arrays()
         new._become_centred(ctx)
         return new
 
     def _add_all(self, other: Self) -> None:
-        ctx = Context.of(self.backend)
-        if self.centred is not None or other.centred is not None or _may_cancel([self, other], ctx):
+        ctx, every = Context.of(self.backend), range(self.shape[0])
+        centred = self.centred is not None or other.centred is not None
+        if centred or _may_cancel([self, other], every, ctx):
             self._become_centred(ctx)
             other = other._same_arrays()
             other._become_centred(ctx)
@@ -366,18 +367,23 @@ class ClassMoments(Statistics):
         return to_float(xp.max(xp.stack(most))) > LARGEST_SQUARABLE
 
 
-def _may_cancel(parts: list[ClassMoments], ctx: Context) -> bool:
+def _may_cancel(parts: Sequence[ClassMoments], unions: Sequence[int], ctx: Context) -> bool:
     """Whether raw sums over all features that are accurate apart may not be so in unions.
 
     A union is ill-conditioned only if a part is, and then it is accurate only if it is exact.
+    ``unions`` has the union that each class of the parts goes to.
     """
     squares = [part.sum_of_squares for part in parts if part.sum_of_squares is not None]
     if len(squares) < len(parts):
         return False
-    weight = sum(w for part in parts for w in part.class_weight)
-    square = sum(q for each in squares for q in to_floats(each))
-    if all(part.integers for part in parts) and weight * square < EXACT_INTEGERS:
-        return False
+    if all(part.integers for part in parts):
+        weight, square = dict.fromkeys(unions, 0.0), dict.fromkeys(unions, 0.0)
+        for part, each in zip(parts, squares, strict=True):
+            for union, w, q in zip(unions, part.class_weight, to_floats(each), strict=True):
+                weight[union] += w
+                square[union] += q
+        if all(weight[union] * square[union] < EXACT_INTEGERS for union in weight):
+            return False
     for part in parts:
         apart = part._same_arrays()
         apart.integers = False
@@ -388,9 +394,11 @@ def _may_cancel(parts: list[ClassMoments], ctx: Context) -> bool:
 
 
 def class_moments(
-    block: Block, samples: Samples, ctx: Context, *, per_feature: bool
+    block: Block, samples: Samples, ctx: Context, *, per_feature: bool, mergeable: bool = False
 ) -> ClassMoments:
     """Moments of one block, seen whole: where its raw sums cancel, it is read again.
+
+    ``mergeable`` moments know whether the block holds integers, of which unions are exact.
 
     Raises
     ------
@@ -408,7 +416,7 @@ def class_moments(
     if moments.sum_of_squares is not None:
         moments.integers = False
         norms = moments.norms = squared_norms(moments.total, ctx)
-        if not moments._is_accurate(norms, least=1):
+        if mergeable or not moments._is_accurate(norms, least=1):
             moments.integers = samples.has_integer_weights and block.holds_integers(ctx)
             if not moments._is_accurate(norms):
                 moments = read(raw=False)

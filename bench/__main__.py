@@ -21,12 +21,14 @@ from . import (
     reproduce,
     scaling,
     stream,
+    text,
 )
 
 BENCHES = {
     "fit": fit,
     "scaling": scaling,
     "stream": stream,
+    "text": text,
     "duality": duality,
     "gpu": gpu,
     "mahalanobis": mahalanobis,

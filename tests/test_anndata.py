@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from gpucenters import (
     L1CenterClassifier,
     L2CenterClassifier,
     MahalanobisCenterClassifier,
+    ShrunkenCentroidClassifier,
     SparseGaussianNB,
     SparsePoissonNB,
 )
@@ -77,9 +79,9 @@ def test_the_joint_model_goes_to_var_and_varm() -> None:
     joint = L2CenterClassifier(scale="std").fit(cells.X, cells.obs["type"].astype(str))
     np.testing.assert_allclose(cells.var["l2_gain"], joint.scores_, rtol=1e-12)
     assert cells.var["l2_rank"].iloc[joint.ranking_].tolist() == list(range(1, 13))
-    centers = cells.varm["l2_centers"]
-    assert centers.columns.tolist() == GROUPS
-    np.testing.assert_allclose(centers[["a", "b", "c"]], joint.centers_.T, rtol=1e-12)
+    assert cells.uns["l2"]["classes"].tolist() == GROUPS
+    centers = cells.varm["l2_centers"][:, [1, 0, 2]]
+    np.testing.assert_allclose(centers, joint.centers_.T, rtol=1e-12)
     assert np.isnan(cells.uns["l2"]["pvals"]["a"]).all()  # l2 centers have none
     assert model.k == 2
 
@@ -94,7 +96,8 @@ def test_groups_and_reference() -> None:
     assert found["names"]["a"].tolist() == of_all.uns[KEY]["names"]["a"].tolist()
     for name in ("scores", "pvals"):
         np.testing.assert_allclose(found[name]["a"], of_all.uns[KEY][name]["a"], rtol=1e-6)
-    assert cells.varm[f"{KEY}_centers"].columns.tolist() == ["a", "rest"]
+    assert cells.uns[KEY]["classes"].tolist() == ["a", "rest"]
+    assert cells.varm[f"{KEY}_centers"].shape == (12, 2)
     rank_features(cells, "type", groups=["c", "a"], reference="b")
     assert cells.uns[KEY]["names"].dtype.names == ("c", "a")
     two = cells.obs["type"].isin(["a", "b"]).to_numpy()
@@ -143,7 +146,7 @@ def test_backed_data_give_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "what"),
     [
-        ({"groupby": "kind"}, ValueError, r"no column 'kind' in adata.obs; .*\['type'\]"),
+        ({"groupby": "kind"}, ValueError, r"no column 'kind' in adata.obs; .*\['type'"),
         ({"groups": ["d"]}, ValueError, "'d' is no group of 'type'"),
         ({"groups": "a"}, ValueError, "'all' or a sequence"),
         ({"reference": "d"}, ValueError, "'d' is no group"),
@@ -151,11 +154,110 @@ def test_backed_data_give_the_same(tmp_path: Path) -> None:
         ({"use_raw": True}, ValueError, "adata.raw is empty"),
         ({"estimator": L1CenterClassifier()}, TypeError, "statistics determine.*got L1Center"),
         ({"estimator": MahalanobisCenterClassifier()}, TypeError, "select features"),
+        ({"groups": []}, ValueError, "groups is empty"),
+        ({"groups": None}, ValueError, "groups=None is not valid: use 'all' or a sequence"),
+        ({"groups": ["a"], "reference": "a"}, ValueError, "'a' cannot be compared with itself"),
+        ({"groupby": "one"}, ValueError, r"'one' has 1 group: \['x'\]. There is nothing"),
+        ({"groupby": "alike"}, ValueError, "groups 1, '1' of 'alike' have one name as text"),
+        ({"groupby": "empty"}, ValueError, "group '' of 'empty' cannot be a field"),
+        ({"n_genes": "3"}, ValueError, "n_genes='3' is not valid"),
+        ({"n_genes": 0}, ValueError, "n_genes=0 is not valid"),
+        ({"key_added": None}, ValueError, "key_added=None is not valid"),
+        ({"key_added": "by/type"}, ValueError, "key_added='by/type' is not valid.*slash"),
     ],
 )
 def test_what_is_refused(options: dict[str, Any], error: type[Exception], what: str) -> None:
+    cells = _cells()
+    half = np.arange(100) < 50
+    cells.obs["one"] = pd.Categorical(["x"] * 100)
+    cells.obs["alike"] = pd.Categorical([1 if x else "1" for x in half])
+    cells.obs["empty"] = pd.Categorical(np.where(half, "", "x"))
     with pytest.raises(error, match=what):
-        rank_features(_cells(), **{"groupby": "type", **options})
+        rank_features(cells, **{"groupby": "type", **options})
+    _assert_nothing_written(cells)
+
+
+def _assert_nothing_written(cells: Any) -> None:
+    assert list(cells.uns) == ["log1p"] and not cells.varm and not cells.var.columns.size
+
+
+def test_features_without_difference_score_zero_and_come_last() -> None:
+    cells = _cells()
+    cells.X = cells.X.toarray()
+    cells.X[:, 7] = 2.0
+    for estimator in (ShrunkenCentroidClassifier(), ShrunkenCentroidClassifier(threshold=3.0)):
+        rank_features(cells, "type", estimator=estimator)
+        joint = ShrunkenCentroidClassifier().fit(cells.X, cells.obs["type"].astype(str))
+        np.testing.assert_allclose(cells.var[f"{KEY}_gain"], joint.scores_)
+        assert cells.var[f"{KEY}_gain"].iloc[7] == 0 and cells.var[f"{KEY}_rank"].iloc[7] == 12
+        centers = cells.varm[f"{KEY}_centers"]
+        np.testing.assert_allclose(centers[7], 2.0)
+        np.testing.assert_allclose(np.delete(centers, 7, 0)[:, [1, 0, 2]], joint.centers_.T)
+        rank_features(cells, "type", estimator=estimator, rankby_abs=True)
+        assert cells.uns[KEY]["names"]["a"][-1] == "g7" and cells.uns[KEY]["scores"]["a"][-1] == 0
+
+
+@pytest.mark.filterwarnings("default::UserWarning", "default::FutureWarning")
+@pytest.mark.parametrize("form", ["h5ad", "zarr"])
+def test_groups_of_any_name_are_written_and_read(form: str, tmp_path: Path) -> None:
+    names = ["T/NK", "T", "_index", ".", "..", "rest", "/d", "\u03b3\u03b4 T"]
+    cells = _cells()
+    cells.obs["type"] = pd.Categorical(np.resize(names, 100), categories=names)
+    rank_features(cells, "type", groups=names[:6])
+    path = tmp_path / "cells"
+    getattr(cells, f"write_{form}")(path)
+    again = getattr(anndata, f"read_{form}")(path)
+    assert again.uns[KEY]["classes"].tolist() == [*names[:6], "rest"]
+    np.testing.assert_array_equal(again.varm[f"{KEY}_centers"], cells.varm[f"{KEY}_centers"])
+    for name in ("names", "scores", "pvals"):
+        assert again.uns[KEY][name].dtype.names == tuple(names[:6])
+        for group in names[:6]:
+            np.testing.assert_array_equal(again.uns[KEY][name][group], cells.uns[KEY][name][group])
+
+
+def test_raw_features_of_one_name_are_refused_unless_adata_has_the_same() -> None:
+    cells = _cells()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cells.var_names = ["g0", "g0", *cells.var_names[2:]]
+        cells.raw = cells
+        part = cells[:, 1:4].copy()
+    rank_features(cells, "type")
+    assert cells.var[f"{KEY}_rank"].nunique() == 12
+    with pytest.raises(ValueError, match=r"adata.raw has features of one name, 'g0'"):
+        rank_features(part, "type")
+    _assert_nothing_written(part)
+
+
+@pytest.mark.parametrize("kind", ["csr", "dense", "backed"])
+def test_cells_that_are_left_out_may_hold_nan(kind: str, tmp_path: Path) -> None:
+    cells, whole = _cells(), _cells()
+    x = cells.X.toarray()
+    x[-1, 3] = np.nan  # of group c
+    cells.X = x if kind == "dense" else scipy.sparse.csr_matrix(x)
+    if kind == "backed":
+        cells.write_h5ad(tmp_path / "cells.h5ad")
+        cells = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    for some in (cells, whole):
+        rank_features(some, "type", groups=["a"], reference="b")
+    found, expected = cells.uns[KEY], whole.uns[KEY]
+    assert found["names"]["a"].tolist() == expected["names"]["a"].tolist()
+    np.testing.assert_allclose(found["scores"]["a"], expected["scores"]["a"], rtol=1e-6)
+    with pytest.raises(ValueError, match="NaN"):
+        rank_features(cells, "type")
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+def test_counts_get_a_warning_that_names_a_model_of_counts(size: int) -> None:
+    cells = _cells()
+    cells.X = cells.layers["counts"] * size
+    with pytest.warns(UserWarning, match=r"look like counts.*log1p.*SparsePoissonNB"):
+        rank_features(cells, "type")
+    for group in GROUPS:
+        assert np.isfinite(cells.uns[KEY]["logfoldchanges"][group]).all()
+    cells.X = cells.X * 1.0001  # no integers: only a mean too large for a logarithm tells
+    with pytest.warns(UserWarning, match="too large") if size > 1 else nullcontext():
+        rank_features(cells, "type")
 
 
 def test_the_plots_of_scanpy(tmp_path: Path) -> None:
@@ -165,7 +267,9 @@ def test_the_plots_of_scanpy(tmp_path: Path) -> None:
         import matplotlib.pyplot as plt
 
         cells = _cells()
+        names = {"b": "T/NK", "a": "a", "c": "_index"}
         cells.obs["type"] = cells.obs["type"].cat.remove_unused_categories()
+        cells.obs["type"] = cells.obs["type"].cat.rename_categories(names)
         for estimator in (None, L2CenterClassifier()):
             rank_features(cells, "type", estimator=estimator)
             frame = scanpy.get.rank_genes_groups_df(cells, "a", key=KEY)

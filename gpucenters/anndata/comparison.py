@@ -19,11 +19,11 @@ class Comparison:
     Attributes
     ----------
     labels : list of str
-        The names of the classes.
+        The names of the classes, all different.
     codes : ndarray of shape (n_cells,)
         The class of each cell; -1 for cells that are left out.
     listed : list of int
-        The classes for which features are ranked.
+        The classes for which features are ranked, in the order of their results.
     reference : int or None
         A class; None for all others.
     """
@@ -32,6 +32,11 @@ class Comparison:
     codes: np.ndarray
     listed: list[int]
     reference: int | None
+
+    @property
+    def named(self) -> list[int]:
+        """The classes that the user names: those listed, and the reference."""
+        return self.listed if self.reference is None else [*self.listed, self.reference]
 
     def pairs(self, statistics: Statistics) -> Iterator[tuple[int, Statistics]]:
         """(class, statistics of the reference and of the class) of each class that is listed."""
@@ -85,13 +90,14 @@ def compared(adata: Any, groupby: str, groups: Any, reference: Any) -> Compariso
         raise ValueError(f"the group {of!r} cannot be compared with itself: name other groups.")
     labels = [name for name in known if name in listed or name == of]
     others = [name for name in known if name not in labels]
-    rest = ["rest"] if others and of is None else []
+    rest = [_new_name("rest", known)] if others and of is None else []
     code_of = {name: labels.index(name) for name in labels}
     code_of |= dict.fromkeys(others, len(labels) if rest else -1)
+    codes = [labels.index(name) for name in listed]
     return Comparison(
         labels + rest,
         np.asarray([code_of[name] for name in known] + [-1])[of_cell],
-        [labels.index(name) for name in listed],
+        sorted(codes) if of is None else codes,
         None if of is None else labels.index(of),
     )
 
@@ -104,6 +110,12 @@ def categories(adata: Any, column: str) -> tuple[list[Any], np.ndarray]:
         )
     found = pd.Series(pd.Categorical(adata.obs[column])).cat.remove_unused_categories().cat
     return found.categories.tolist(), found.codes.to_numpy()
+
+
+def _new_name(name: str, known: list[str]) -> str:
+    while name in known:
+        name += "_"
+    return name
 
 
 def _listed(groups: Any, known: list[str]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..estimators import SparseBernoulliNB
 from ..statistics import Statistics
 
 
@@ -78,8 +79,10 @@ class Source:
         return found
 
 
-def class_statistics(model: Any, source: Source, codes: np.ndarray, n_classes: int) -> Statistics:
-    """The statistics of classes of cells.
+def class_statistics(
+    model: Any, source: Source, codes: np.ndarray, n_classes: int, *, nonzero: bool
+) -> Statistics:
+    """The statistics of classes of cells, from one pass.
 
     Parameters
     ----------
@@ -88,13 +91,19 @@ def class_statistics(model: Any, source: Source, codes: np.ndarray, n_classes: i
     codes : ndarray of shape (n_cells,)
         The class of each cell; -1 for cells that are left out, which may hold anything.
     n_classes : int
+    nonzero : bool
+        Whether to count values other than zero.
     """
+    options: dict[str, Any] = {"classes": range(n_classes), "nonzero": nonzero}
+    kept = codes >= 0
+    if _is_dask(source.matrix(source.adata)):
+        some = source.adata if kept.all() else source.adata[kept]
+        return _of_partitions(model, source.matrix(some), codes[kept], nonzero)
 
     def read(adata: Any, codes: np.ndarray, weight: np.ndarray | None) -> Statistics:
         X = source.matrix(adata)
-        return model.statistics(X, codes, classes=range(n_classes), sample_weight=weight)
+        return model.statistics(X, codes, sample_weight=weight, **options)
 
-    kept = codes >= 0
     if kept.all():
         return read(source.adata, codes, None)
     try:
@@ -106,3 +115,26 @@ def class_statistics(model: Any, source: Source, codes: np.ndarray, n_classes: i
         except ValueError:
             pass  # its error would number other rows
         raise
+
+
+def _is_dask(X: Any) -> bool:
+    """Whether X is a Dask array; Dask is not imported for that."""
+    return hasattr(X, "__dask_graph__")
+
+
+def _of_partitions(model: Any, X: Any, codes: np.ndarray, nonzero: bool) -> Statistics:
+    """The statistics of a Dask array, whose partitions are read where they are."""
+    from ..dask import fit
+
+    statistics = fit(model, X, codes)._needed_statistics("rank_features")
+    if nonzero:  # in another pass: a fit on a cluster keeps what its model needs
+        ones = X.map_blocks(_ones, dtype=X.dtype, meta=X._meta)
+        counted = fit(SparseBernoulliNB(binarize=None), ones, codes)
+        statistics = statistics.copy()
+        statistics.nonzero = counted._needed_statistics("rank_features").total
+    return statistics
+
+
+def _ones(part: Any) -> Any:
+    """Ones where a block of an array or a sparse matrix is not zero."""
+    return (part != 0).astype(part.dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -12,9 +13,21 @@ from sklearn.base import clone
 from ..estimators import SparseGaussianNB
 from ..estimators._selector import FeatureSelector
 from ..estimators._statistics import StatisticsClassifier
-from .comparison import compared
+from ..estimators.blocked import block_model
+from ..statistics import ClassSums, Statistics
+from .comparison import Comparison, compared
 from .data import Source, class_statistics
-from .results import JointResult, ranked, records, warn_unless_logarithms, write
+from .results import (
+    Found,
+    check_columns,
+    expression,
+    ranked,
+    records,
+    shares,
+    warn_unless_logarithms,
+    write,
+)
+from .within import Blocks, Permutations, found_within
 
 __all__ = ["rank_features"]
 
@@ -31,12 +44,19 @@ def rank_features(
     n_genes: int | None = None,
     key_added: str = "rank_features",
     rankby_abs: bool = False,
+    pts: bool = False,
+    min_pct: float = 0.0,
+    min_cells: int = 0,
+    block: str | None = None,
+    n_permutations: int | None = None,
+    random_state: Any = None,
 ) -> None:
     """Rank the features that tell groups of cells apart, jointly and group by group.
 
-    One pass over the data, which may be backed: all models are solved from the statistics of the
-    groups. ``scanpy.pl.rank_genes_groups(adata, key=key_added)``, the other plots of ranked genes
-    and ``scanpy.get.rank_genes_groups_df`` read the result.
+    One pass over the data, which may be backed, or a Dask array (by `gpucenters.dask.fit`, with the
+    current client): all models are solved from the statistics of the groups.
+    ``scanpy.pl.rank_genes_groups(adata, key=key_added)``, the other plots of ranked genes and
+    ``scanpy.get.rank_genes_groups_df`` read the result.
 
     Parameters
     ----------
@@ -63,14 +83,35 @@ def rank_features(
     key_added : str, default="rank_features"
     rankby_abs : bool, default=False
         List by the absolute value of the score: features that are low in a group count too.
+    pts : bool, default=False
+        Whether to write the shares of cells in which a feature is not zero, counted in the same
+        pass (a Dask array is read twice for them, and for the two filters below).
+    min_pct : float, default=0.0
+        Test only features that are not zero in this share of the cells of the group, or of those
+        that it is compared with. Others come last, with the score 0 and the p-value 1, and
+        adjusted p-values do not count them.
+    min_cells : int, default=0
+        The same with a number of cells. Both must hold of one of the two.
+    block : str, optional
+        A column of ``adata.obs`` that holds blocks: donors, batches. Groups are compared within
+        each, so that differences between blocks count for nothing: see `gpucenters.block_gains`.
+        Cells without a block are left out. The estimator must be the default,
+        ``SparsePoissonNB`` or ``SparseBernoulliNB``.
+    n_permutations : int, optional
+        With a block: take p-values from so many permutations of the labels
+        (`gpucenters.permutation_gains` of the model without blocks, for each group). Where each
+        block is of one group, as donors are cases or controls, scores are those without blocks, and
+        the labels of whole blocks are permuted; else those within the blocks. X must be in memory.
+    random_state : int, RandomState or None, default=None
+        For the permutations.
 
     Raises
     ------
     TypeError
         For an estimator that class statistics do not determine.
     ValueError
-        For groups, columns or layers that are not there, groups that leave nothing to compare, and
-        names that no file could hold. Nothing is written then.
+        For groups, columns or layers that are not there, groups that leave nothing to compare, in
+        blocks or at all, and names that no file could hold. Nothing is written then.
 
     Warns
     -----
@@ -89,7 +130,9 @@ def rank_features(
     model of this group and the reference, negative where the group has the smaller center;
     ``logfoldchanges``, logarithms to base 2 of the ratio of the means, taken back by ``expm1``
     unless the model is of counts; ``pvals``, of likelihood-ratio tests, NaN where the model has
-    none, and ``pvals_adj``, adjusted by Benjamini & Hochberg; and ``params``.
+    none, and ``pvals_adj``, adjusted by Benjamini & Hochberg; and ``params``. With ``pts``, the
+    DataFrames ``pts`` and, with "rest", ``pts_rest``. With a block, the means of fold changes and
+    the signs of scores are of centers that are standardised to the same blocks.
 
     Examples
     --------
@@ -104,29 +147,92 @@ def rank_features(
     >>> cells.var["rank_features_rank"].tolist()
     [2, 1, 3]
     """
-    model, key, count = _model(estimator), _key(key_added), _count(n_genes)
+    model, key = _model(estimator), _key(key_added)
+    count = None if n_genes is None else _whole("n_genes", n_genes, 1)
+    least = _share("min_pct", min_pct), _whole("min_cells", min_cells, 0)
+    if n_permutations is not None:
+        n_permutations = _whole("n_permutations", n_permutations, 1)
+        if block is None:
+            raise ValueError("n_permutations permutes the labels of blocks: name a block.")
     source = Source.of(adata, layer, use_raw)
     positions, names = source.positions(), source.names
     found = compared(adata, groupby, groups, reference)
-    statistics = class_statistics(model, source, found.codes, len(found.labels))
-    base = adata.uns.get("log1p", {}).get("base") or np.e
-    warn_unless_logarithms(statistics, base, type(model).__name__)
-    joint = JointResult.of(clone(model).fit_statistics(statistics))
+    if pts:
+        check_columns([found.labels[c] for c in found.named])
+    blocks = None
+    if block is not None:
+        blocks = Blocks.of(adata, block, groupby)
+        found = blocks.kept(found)
+    permuted = None
+    if blocks is not None and n_permutations is not None:
+        permuted = Permutations(blocks, n_permutations, random_state)
+
+    counted = bool(pts or any(least))
+    statistics, joint, of_groups = _solved(model, source, found, blocks, permuted, counted)
+    base = None
+    if not isinstance(statistics, ClassSums):
+        base = adata.uns.get("log1p", {}).get("base") or np.e
+        warn_unless_logarithms(statistics, base, type(model).__name__)
+    expressed = expression(statistics, found) if counted else {}
     tables = {
-        found.labels[c]: ranked(clone(model).fit_statistics(pair), pair, base)
-        for c, pair in found.pairs(statistics)
+        found.labels[c]: ranked(each, base, expressed[c].passes(*least) if any(least) else None)
+        for c, each in of_groups.items()
     }
-    params = {
-        "groupby": groupby,
-        "reference": str(reference),
-        "method": type(model).__name__,
-        "use_raw": source.use_raw,
-        "layer": layer,
-        "corr_method": "benjamini-hochberg",
+    entries: dict[str, Any] = {
+        "params": {
+            "groupby": groupby,
+            "reference": str(reference),
+            "method": type(model).__name__,
+            "use_raw": source.use_raw,
+            "layer": layer,
+            "corr_method": "benjamini-hochberg",
+            "block": block,
+        },
+        "classes": np.asarray(found.labels, dtype=object),
+        **records(tables, names, count, rankby_abs),
     }
-    listed = records(tables, names, count, rankby_abs)
-    listed["classes"] = np.asarray(found.labels, dtype=object)
-    write(adata, key, params, listed, joint.at(positions))
+    if pts:
+        entries |= shares(expressed, found, names)
+    write(adata, key, entries, joint, positions)
+
+
+def _solved(
+    model: Any,
+    source: Source,
+    found: Comparison,
+    blocks: Blocks | None,
+    permuted: Permutations | None,
+    counted: bool,
+) -> tuple[Statistics, Found, dict[int, Found]]:
+    """(statistics of the classes, what is found of all of them, and of each that is listed)."""
+    whole = blocks is not None and blocks.are_of_one_group(found)
+    if blocks is not None and whole and permuted is None:
+        raise ValueError(
+            f"each block of {blocks.name!r} has cells of one group alone, so that nothing can be "
+            "compared within blocks: they are the units. Use n_permutations=1000, for p-values by "
+            "permuting the labels of whole blocks."
+        )
+    if blocks is not None and not whole:
+        model = block_model(model)
+        codes, cells = blocks.classes(found)
+        parts = class_statistics(model, source, codes, len(cells), nonzero=counted)
+        gain, of_groups = found_within(model, found, parts, cells)
+        statistics = parts.merge_classes(cells[:, 0].tolist())
+        joint = Found.of_model(clone(model).fit_statistics(statistics), statistics)
+        joint = joint._replace(gain=gain)
+    else:
+        statistics = class_statistics(
+            model, source, found.codes, len(found.labels), nonzero=counted
+        )
+        of_groups = {
+            c: Found.of_model(clone(model).fit_statistics(pair), pair)
+            for c, pair in found.pairs(statistics)
+        }
+        joint = Found.of_model(clone(model).fit_statistics(statistics), statistics)
+    if permuted is not None:
+        pvalues = permuted.pvalues(model, source, found)
+        of_groups = {c: each._replace(pvalues=pvalues[c]) for c, each in of_groups.items()}
+    return statistics, joint, of_groups
 
 
 def _model(estimator: Any) -> Any:
@@ -149,13 +255,18 @@ def _key(key: Any) -> str:
     return key
 
 
-def _count(n_genes: Any) -> int | None:
-    if n_genes is None:
-        return None
+def _whole(name: str, value: Any, least: int) -> int:
     try:
-        count = 0 if isinstance(n_genes, bool) else operator.index(n_genes)
+        number = least - 1 if isinstance(value, bool) else operator.index(value)
     except TypeError:
-        count = 0
-    if count < 1:
-        raise ValueError(f"n_genes={n_genes!r} is not valid: use an int >= 1, or None for all.")
-    return count
+        number = least - 1
+    if number < least:
+        raise ValueError(f"{name}={value!r} is not valid: use an int >= {least}.")
+    return number
+
+
+def _share(name: str, value: Any) -> float:
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not number or not 0 <= float(value) <= 1:
+        raise ValueError(f"{name}={value!r} is not valid: use a number from 0 to 1.")
+    return float(value)

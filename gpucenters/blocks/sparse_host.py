@@ -36,6 +36,7 @@ def add_class_sums(
     total: np.ndarray,
     square: np.ndarray | None,
     sum_of_squares: np.ndarray | None,
+    nonzero: np.ndarray | None,
 ) -> None:
     """Add the class sums of runs of entries of a CSR matrix, in place.
 
@@ -52,6 +53,7 @@ def add_class_sums(
     weights, square_factors : arrays of shape (n,), float64, or None
     total, square : flat arrays, float64; square may be None
     sum_of_squares : array of shape (K,), float64, or None
+    nonzero : flat array, float64, or None
     """
     buffers = None
     for e in runs:
@@ -65,6 +67,11 @@ def add_class_sums(
         if weights is not None:
             sparsetools.scale_rows(e.offsets, e.minor, x, weights[span])
         sparsetools.scatter_add(total, key, x)
+        if nonzero is not None:
+            ones = (e.values != 0).astype(np.float64)
+            if weights is not None:
+                sparsetools.scale_rows(e.offsets, e.minor, ones, weights[span])
+            sparsetools.scatter_add(nonzero, key, ones)
         if sum_of_squares is not None:
             values = x if weights is None else e.values.astype(np.float64)
             by_row = np.zeros(rows)

@@ -60,7 +60,7 @@ def add_class_sums(matrix: Compressed, samples: Samples, into: RawSums, ctx: Con
 def _add_on_device(matrix: Compressed, samples: Samples, into: RawSums, ctx: Context) -> None:
     """Add all entries by a kernel: it makes no keys, and nothing waits for the device."""
     xp, backend = matrix.backend.xp, matrix.backend
-    total, square, sum_of_squares = into
+    total, square, sum_of_squares, nonzero = into
     codes = xp.astype(samples.backend_codes, xp.int32)
     # All threads add to the few sums over all features, so each class has many slots.
     slots = None if sum_of_squares is None else backend.zeros((samples.n_classes, kernels.SLOTS))
@@ -76,6 +76,11 @@ def _add_on_device(matrix: Compressed, samples: Samples, into: RawSums, ctx: Con
             *(values, e.minor, e.offsets, e.first, e.by_row, codes),
             *(samples.backend_weights, samples.backend_square_factors, total, square, slots),
         )
+        if nonzero is not None:
+            kernels.add_class_sums(
+                *(e.values != 0, e.minor, e.offsets, e.first, e.by_row, codes),
+                *(samples.backend_weights, None, nonzero, None, None),
+            )
     if sum_of_squares is not None:
         sum_of_squares += xp.sum(slots, axis=1)
 
@@ -87,13 +92,15 @@ def _add_entries(
     k, m = into.total.shape
     kind = xp.int32 if k * m < INT32 else xp.int64
     flat = (None if a is None else xp.reshape(a, (-1,)) for a in into)
-    total, square, sum_of_squares = cast("tuple[Array, Array | None, Array | None]", tuple(flat))
+    total, square, sum_of_squares, nonzero = cast(
+        "tuple[Array, Array | None, Array | None, Array | None]", tuple(flat)
+    )
     codes: Array = samples.backend_codes
     weights: Array | None = samples.backend_weights
     factors: Array | None = samples.backend_square_factors
     runs = matrix.entries(ctx, *cut)
     if matrix.has_compiled_loops:
-        sums = total, square, sum_of_squares
+        sums = total, square, sum_of_squares, nonzero
         sparse_host.add_class_sums(runs, ctx.chunk, kind, m, codes, weights, factors, *sums)
         return
     base = xp.astype(codes, kind) * m
@@ -102,6 +109,10 @@ def _add_entries(
         x = xp.astype(entries.values, xp.float64, copy=False)
         sx = x if weights is None else x * entries.of_row(weights)
         numpy_cupy.scatter_add(total, key, sx, xp)
+        if nonzero is not None:
+            ones = xp.astype(x != 0, xp.float64)
+            ones = ones if weights is None else ones * entries.of_row(weights)
+            numpy_cupy.scatter_add(nonzero, key, ones, xp)
         if square is None and sum_of_squares is None:
             continue
         sx = sx * x

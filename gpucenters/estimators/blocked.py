@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from ..arrays.backend import HOST
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.namespace import to_numpy
 from ..arrays.special import chi2_tail, f_tail
@@ -122,7 +123,8 @@ def block_gains(
     >>> found.pvalues.round(3)
     array([0.444, 0.   ])
     """
-    model, statistics = _checked(estimator, statistics)
+    model = block_model(estimator)
+    statistics = _on_device(model, statistics)
     known, layout = _layout(statistics, groups, blocks)
 
     def solve(ctx: Context) -> Blocked:
@@ -134,56 +136,50 @@ def block_gains(
 
     if all(len(block.groups) < 2 for block in layout):
         raise ValueError(
-            "no block has samples of two groups, so that nothing can be compared within blocks: "
-            "each block is of one group, and the blocks are the units. For p-values permute the "
-            "labels of whole blocks, by permutation_gains(estimator, X, y, groups=blocks)."
+            f"no block has samples of two of the groups {known[:9]}, so that nothing can be "
+            "compared within blocks: each block is of one group, and the blocks are the units. For "
+            "p-values permute the labels of whole blocks, by permutation_gains(estimator, X, y, "
+            "groups=blocks)."
         )
     found = run_with_oom_retry(solve, statistics.backend, model.memory_budget)
     return BlockGains._of(found, known)
 
 
 def rest_block_gains(
-    estimator: Any, statistics: Statistics, groups: Sequence[Any], blocks: Sequence[Any]
+    estimator: Any,
+    statistics: Statistics,
+    groups: Sequence[Any],
+    blocks: Sequence[Any],
+    some: Sequence[Any],
 ) -> Iterator[BlockGains]:
-    """`block_gains` of each group against all others together: ("rest", group), in their order.
+    """`block_gains` of some groups, each against all others together: (others, group).
 
-    The blocks are gone through once, whatever the number of groups.
-
-    Raises
-    ------
-    ValueError
-        For a group that no block has beside others.
+    The blocks are gone through once, whatever the number of groups. A group that no block has
+    beside others has gains of 0.
     """
-    model, statistics = _checked(estimator, statistics)
+    model = block_model(estimator)
+    statistics = _on_device(model, statistics)
     known, layout = _layout(statistics, groups, blocks)
 
     def solve(ctx: Context) -> list[Blocked]:
         backend, m = statistics.backend, statistics.shape[1]
-        sums = [model._within_blocks(backend, 2, m) for _ in known]
+        sums = {known.index(name): model._within_blocks(backend, 2, m) for name in some}
         for block in layout:
             part = block.of(statistics)
             whole = part.merge_classes([0] * len(block.groups))
             pairs = part.one_vs_rest() if len(block.groups) > 1 else iter([part])
             of_group = dict(zip(block.groups, pairs, strict=True))
-            for code, each in enumerate(sums):
+            for code, each in sums.items():
                 each.add(of_group.get(code, whole), ctx)
-        return [each.solve(ctx) for each in sums]
+        return [each.solve(ctx) for each in sums.values()]
 
-    tested = {code for block in layout if len(block.groups) > 1 for code in block.groups}
-    alone = [name for code, name in enumerate(known) if code not in tested]
-    if alone:
-        raise ValueError(
-            f"the group {alone[0]!r} shares no block with another group, so that nothing can be "
-            "compared within blocks. Leave it out; or, where each block is of one group, permute "
-            "the labels of whole blocks, by permutation_gains(estimator, X, y, groups=blocks)."
-        )
     found = run_with_oom_retry(solve, statistics.backend, model.memory_budget)
-    for name, each in zip(known, found, strict=True):
-        yield BlockGains._of(each, ["rest", name])
+    for name, each in zip(some, found, strict=True):
+        yield BlockGains._of(each, [None, name])
 
 
-def _checked(estimator: Any, statistics: Statistics) -> tuple[LikelihoodRatioTests, Statistics]:
-    """The model, and the statistics where it works."""
+def block_model(estimator: Any) -> LikelihoodRatioTests:
+    """A copy of an estimator of which there are gains within blocks; raises for others."""
     if not isinstance(estimator, LikelihoodRatioTests):
         raise TypeError(
             "there are gains within blocks of SparseGaussianNB(pooling=1), SparsePoissonNB and "
@@ -192,6 +188,12 @@ def _checked(estimator: Any, statistics: Statistics) -> tuple[LikelihoodRatioTes
         )
     model = clone(estimator)
     model._check_parameters()
+    model._within_blocks(HOST, 2, 1)
+    return model
+
+
+def _on_device(model: LikelihoodRatioTests, statistics: Statistics) -> Statistics:
+    """Statistics that the model takes, where it works."""
     if not isinstance(statistics, Statistics):
         raise TypeError(
             f"block_gains takes what statistics() of the model returns, got "
@@ -202,7 +204,7 @@ def _checked(estimator: Any, statistics: Statistics) -> tuple[LikelihoodRatioTes
             f"{type(model).__name__} with these parameters needs {model._recipe()}, got "
             f"{statistics.recipe}. Make the statistics with the parameters of this model."
         )
-    return model, statistics.to(work_backend(model, statistics.total))
+    return statistics.to(work_backend(model, statistics.total))
 
 
 class _Block(NamedTuple):

@@ -221,7 +221,7 @@ def test_features_without_difference_score_zero_and_come_last() -> None:
         assert cells.uns[KEY]["names"]["a"][-1] == "g7" and cells.uns[KEY]["scores"]["a"][-1] == 0
 
 
-@pytest.mark.filterwarnings("default::UserWarning", "default::FutureWarning")
+@pytest.mark.filterwarnings("ignore:Writing zarr v2 data")
 @pytest.mark.parametrize("form", ["h5ad", "zarr"])
 def test_groups_of_any_name_are_written_and_read(form: str, tmp_path: Path) -> None:
     names = ["T/NK", "T", "_index", ".", "..", "rest", "/d", "\u03b3\u03b4 T"]

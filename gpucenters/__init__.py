@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .arrays.devices import DeviceUnavailableError, devices
     from .estimators import (
+        BlockGains,
         GMEBClassifier,
         GMEBClassifierCV,
         L1CenterClassifier,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         SparseMultinomialNB,
         SparsePoissonNB,
         bernoulli_gain,
+        block_gains,
         gaussian_gain,
         gmeb_path,
         odds_ratio,
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "BlockGains",
     "DeviceUnavailableError",
     "GMEBClassifier",
     "GMEBClassifierCV",
@@ -60,6 +63,7 @@ __all__ = [
     "UninformativeFeaturesWarning",
     "__version__",
     "bernoulli_gain",
+    "block_gains",
     "devices",
     "gaussian_gain",
     "gmeb_path",
@@ -75,6 +79,7 @@ __all__ = [
 
 # Each name is imported at its first use (PEP 562), so that `gpucenters --help` starts at once.
 _MODULES = {
+    "BlockGains": "estimators",
     "DeviceUnavailableError": "arrays.devices",
     "GMEBClassifier": "estimators",
     "GMEBClassifierCV": "estimators",
@@ -92,6 +97,7 @@ _MODULES = {
     "SparsityPathDisplay": "paths",
     "UninformativeFeaturesWarning": "solvers.selection",
     "bernoulli_gain": "estimators",
+    "block_gains": "estimators",
     "devices": "arrays.devices",
     "gaussian_gain": "estimators",
     "gmeb_path": "estimators",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,14 @@ from gpucenters import (
     sparsity_path,
 )
 from gpucenters.arrays import numpy_cupy, sparsetools
-from gpucenters.arrays.backend import backend_of
+from gpucenters.arrays.backend import HOST, backend_of
+from gpucenters.arrays.context import Context
+from gpucenters.blocks import sparse_sums
+from gpucenters.blocks.accumulators import RawSums
 from gpucenters.blocks.convert import as_block
+from gpucenters.blocks.samples import make_samples
 
+RNG = np.random.default_rng(0)
 EVERY_MODEL = [
     *(L2CenterClassifier(k=3), L2CenterClassifier(k=3, scale="std"), L1CenterClassifier(k=3)),
     *(SparseBernoulliNB(k=3), SparseMultinomialNB(k=3), SparseGaussianNB(k=3)),
@@ -232,3 +238,32 @@ def test_duplicates_of_a_cell_are_summed_in_every_method_and_type(
         )
         if isinstance(model, MahalanobisCenterClassifier):
             np.testing.assert_allclose(model.transform(A), model.transform(wanted), rtol=1e-12)
+
+
+@pytest.mark.parametrize("weights", [None, RNG.random(300)])
+def test_rows_in_the_order_of_their_classes_have_the_same_bits(
+    weights: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X = scipy.sparse.random(300, 40, 0.3, format="csr", random_state=0)
+    X.data[::9] = 0.0
+    block, rows = as_block(X, HOST).counted(), RNG.integers(0, 7, 300)
+    samples = make_samples(rows, 300, HOST, sample_weight=weights).with_exposure(RNG.random(300))
+    ctx = replace(Context.of(HOST), chunk=64)
+    # Partitions that cut rows.
+    cuts = [(0, 3), (3, 1001), (1001, 1002), (1002, X.nnz)]
+    monkeypatch.setattr(sparse_sums, "partitions", lambda *_: cuts)
+
+    def sums() -> RawSums:
+        found = RawSums(*(np.zeros((7, 40)) for _ in range(2)), nonzero=np.zeros((7, 40)))
+        sparse_sums.add_class_sums(block, samples, found, ctx)
+        return found
+
+    expected = sums()
+    monkeypatch.setattr(sparse_sums, "_CACHED_SUMS", 0)
+    monkeypatch.setattr(sparse_sums, "_SORTED_ENTRIES", 200)
+    taken, take_rows = [], sparsetools.take_rows
+    monkeypatch.setattr(sparsetools, "take_rows", lambda *a: (taken.append(a), take_rows(*a)))
+    found = sums()
+    for name in ("total", "square", "nonzero"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    assert len(taken) > 10 or not sparsetools.AVAILABLE

@@ -104,6 +104,51 @@ def test_merged_shards_fit_as_all_samples(model: Any, weights: Any, backend: Any
         np.testing.assert_array_equal(predicted, backend.host(expected.predict(container)))
 
 
+@pytest.mark.parametrize("weights", [None, s], ids=["unit", "weights"])
+@pytest.mark.parametrize("model", MODELS[:9], ids=str)
+def test_values_other_than_zero_are_counted_in_the_same_pass(
+    model: Any, weights: Any, backend: Any
+) -> None:
+    w = np.ones(60) if weights is None else weights
+    x = X.copy()
+    x[x == 2] = 0.5  # of Bernoulli's ones, too
+    expected = np.asarray([(w[:, None] * (x != 0))[y == c].sum(axis=0) for c in range(3)])
+    for container in backend.containers(x):
+        options = {"sample_weight": weights, "nonzero": True}
+        found = model.statistics(container, y, **options)
+        np.testing.assert_array_equal(backend.host(found.nonzero), expected)
+        plain = model.statistics(container, y, sample_weight=weights)
+        assert plain.nonzero is None
+        for name, _, sums in plain._arrays():
+            backend.assert_same(getattr(found, name), sums)
+        parts = [
+            model.statistics(container[rows, :], y[rows], classes=[0, 1, 2], nonzero=True)
+            for rows in SHARDS
+        ]
+        whole = pickle.loads(pickle.dumps(_merged(parts))).merge_classes([0, 1, 0])
+        counts = [(x != 0)[y == 1].sum(axis=0), (x != 0)[y != 1].sum(axis=0)]
+        np.testing.assert_array_equal(backend.host(whole.nonzero), counts[::-1])
+        with pytest.raises(ValueError, match="with numbers of values other than zero"):
+            parts[0].merge(plain)
+        clone(model).fit_statistics(found)
+
+
+def test_nonzero_counts_of_dense_and_sparse_parts_merge() -> None:
+    for model in (L2CenterClassifier(), L2CenterClassifier(scale="std")):
+        parts = [
+            model.statistics(kind(X[rows]), y[rows], classes=[0, 1, 2], nonzero=True)
+            for kind, rows in zip([np.asarray, scipy.sparse.csr_array] * 2, SHARDS, strict=True)
+        ]
+        expected = [(X != 0)[y == c].sum(axis=0) for c in range(3)]
+        np.testing.assert_array_equal(_merged(parts).nonzero, expected)
+    # Raw sums that cancel: sparse data are read again, about their means.
+    large = scipy.sparse.csr_array(X + 0.1 + 1e6)
+    found = L2CenterClassifier().statistics(large, y, nonzero=True)
+    assert found.centred is not None and found.nonzero.tolist() == [[20.0] * 5] * 3
+    with pytest.raises(ValueError, match="of MahalanobisCenterClassifier have no nonzero counts"):
+        MahalanobisCenterClassifier().statistics(X, y, nonzero=True)
+
+
 @pytest.mark.parametrize("model", EXACT, ids=str)
 @given(problem=problems(), data=st.data())
 @modest(30)

@@ -84,6 +84,20 @@ def count_distinct(offsets: np.ndarray, indices: np.ndarray, size: int) -> int:
     return int(tools.csr_count_blocks(offsets.shape[0] - 1, size, 1, 1, offsets, indices))
 
 
+def take_rows(
+    rows: np.ndarray,
+    offsets: np.ndarray,
+    indices: np.ndarray,
+    values: np.ndarray,
+    taken: tuple[np.ndarray, np.ndarray],
+) -> None:
+    """The entries of some rows, in their order, into two arrays: of ``indices``, and of ``values``.
+
+    ``rows`` are of the type of ``offsets`` and ``indices``.
+    """
+    tools.csr_row_index(rows.shape[0], rows, offsets, indices, values, *taken)
+
+
 def add_rows(x: np.ndarray, labels: np.ndarray, factors: np.ndarray, out: np.ndarray) -> None:
     """``out[labels[j]] += factors[j] * x[j]`` in order, for rows of C-contiguous matrices."""
     (n, width), ends = x.shape, np.arange(x.shape[0] + 1, dtype=labels.dtype)
@@ -131,28 +145,20 @@ def _answers_are_right(kind: type[np.signedinteger]) -> bool:
     add_rows(rows, labels, factors, summed)
     add_rows(np.ascontiguousarray(rows[:, :1]), labels, factors, single)
     subtract_rows(rows, labels, less)
-    found: list[np.ndarray] = [
-        scattered,
-        counted,
-        scaled,
-        repeated,
-        keys,
-        dots,
-        one[:, 0],
-        *two.T,
-        *transposed.T,
-    ]
-    found += [*summed.T, single[:, 0], *less.T]
+    taken = np.empty(4, kind), np.empty(4)
+    take_rows(np.asarray([2, 1, 0], kind), offsets, indices, values, taken)
+    found: list[np.ndarray] = [scattered, counted, scaled, repeated, keys, dots, one[:, 0], *two.T]
+    found += [*transposed.T, *summed.T, single[:, 0], *less.T, *taken]
     sums: list[list[float]] = [[2.5, 5, 8], [1, 2, 1]]
     per_row: list[list[float]] = [[3, 6, 12, 56], [3, 3, 3, 7], [3, 3, 3, 7], [22, 0, 64]]
     products: list[list[float]] = [[53, 1, 801], [52, 0, 800], [104, 0, 1600]]
     products += [[2, 5, 128], [4, 10, 256]]
     by_label: list[list[float]] = [[20, 0, 115], [40, 0, 230], [20, 0, 115]]
     less_label: list[list[float]] = [[-16, -1, -16], [-32, -2, -32]]
-    expected = [*sums, *per_row, *products, *by_label, *less_label]
-    return count_distinct(offsets, indices, 3) == 3 and all(
-        np.array_equal(a, b) for a, b in zip(found, expected, strict=True)
-    )
+    in_order: list[list[float]] = [[2, 1, 0, 1], [8, 1, 2, 4]]
+    expected = [*sums, *per_row, *products, *by_label, *less_label, *in_order]
+    same = (np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
+    return count_distinct(offsets, indices, 3) == 3 and all(same)
 
 
 def check() -> bool:

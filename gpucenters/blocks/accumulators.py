@@ -24,17 +24,20 @@ class RawSums(NamedTuple):
         Weighted sums of x^2; of x^2 divided by the exposure, where samples have one.
     sum_of_squares : array of shape (K,), float64, or None
         Weighted sums of x^2 over all features.
+    nonzero : array of shape (K, m), float64, or None
+        Weighted numbers of values other than zero.
     """
 
     total: Array
     square: Array | None = None
     sum_of_squares: Array | None = None
+    nonzero: Array | None = None
 
     def zeros_like(self) -> RawSums:
         """Sums of no samples, of the same shapes."""
         xp = array_namespace(self.total)
-        square, sum_of_squares = (None if a is None else xp.zeros_like(a) for a in self[1:])
-        return RawSums(xp.zeros_like(self.total), square, sum_of_squares)
+        others = (None if a is None else xp.zeros_like(a) for a in self[1:])
+        return RawSums(xp.zeros_like(self.total), *others)
 
 
 class CentredSums(NamedTuple):
@@ -47,11 +50,14 @@ class CentredSums(NamedTuple):
         Weighted sums of x.
     centred : array of shape (K, m) or (K,), float64
         Weighted sums of squares about the class means; or these summed over the features.
+    nonzero : array of shape (K, m), float64, or None
+        Weighted numbers of values other than zero, which blocks count.
     """
 
     class_weight: list[float]
     total: Array
     centred: Array
+    nonzero: Array | None = None
 
     def add(self, c: int, weight: float, total: Array, centred: Array) -> None:
         """Add the sums of more samples to those of class c, by Chan's formula.

@@ -109,6 +109,8 @@ class Compressed:
         Where the work is done.
     reader : Reader or None
         What the entries are read as; it must leave 0 as it is.
+    counts_nonzero : bool
+        Whether values other than zero are counted too.
     """
 
     data: Array
@@ -118,6 +120,7 @@ class Compressed:
     by_row: bool
     backend: Backend
     reader: Reader | None = None
+    counts_nonzero: bool = False
 
     @cached_property
     def host_indptr(self) -> np.ndarray:

@@ -71,7 +71,7 @@ def _map(
 
 def add_sums(strips: Iterable[Strip], into: RawSums, ctx: Context) -> None:
     """Add the class sums of strips of rows, in place."""
-    total, square, sum_of_squares = into
+    total, square, sum_of_squares, nonzero = into
 
     def sums_of(strip: Strip, columns: slice) -> RawSums:
         x, labels = strip.read(columns), strip.labels
@@ -82,7 +82,7 @@ def add_sums(strips: Iterable[Strip], into: RawSums, ctx: Context) -> None:
         if square is not None:
             factors = strip.square_factors
             second = labels.sums(x * x if factors is None else x * x * factors[:, None])
-        return RawSums(first, second, summed)
+        return RawSums(first, second, summed, None if nonzero is None else _nonzero(x, labels))
 
     of_columns: dict[int, Array | None] = {}
 
@@ -90,12 +90,20 @@ def add_sums(strips: Iterable[Strip], into: RawSums, ctx: Context) -> None:
         total[:, columns] += part.total
         if square is not None:
             square[:, columns] += part.square
+        if nonzero is not None:
+            nonzero[:, columns] += part.nonzero
         of_columns[columns.start] = part.sum_of_squares
 
     for strip in _map(strips, sums_of, merge, ctx):
         if sum_of_squares is not None:
             for columns in strip.columns:
                 sum_of_squares[...] += of_columns[columns.start]
+
+
+def _nonzero(x: Array, labels: RowLabels) -> Array:
+    """The weighted number of values other than zero of each label: (K, b)."""
+    xp = labels.backend.xp
+    return labels.sums(xp.astype(x != 0, xp.float64))
 
 
 class _Part(NamedTuple):
@@ -105,11 +113,13 @@ class _Part(NamedTuple):
     ----------
     total, mean : arrays of shape (K, b)
     centred : array of shape (K, b) or (K,)
+    nonzero : array of shape (K, b), or None
     """
 
     total: Array
     mean: Array
     centred: Array
+    nonzero: Array | None
 
 
 def add_centred(strips: Iterable[Strip], into: CentredSums, ctx: Context) -> None:
@@ -126,16 +136,17 @@ def add_centred(strips: Iterable[Strip], into: CentredSums, ctx: Context) -> Non
         weight = backend.asarray(np.where(labels.weight > 0, labels.weight, 1.0))[:, None]
         total = labels.sums(x)
         mean = total / weight
+        nonzero = None if into.nonzero is None else _nonzero(x, labels)
         # Two passes over the chunk, so that the squares do not cancel. Rows that all have weight
         # zero add nothing, but NaN among them shows.
         d = labels.less(x, mean)
         if not by_feature:
             norms = squared_row_norms(d, backend)
-            return _Part(total, mean, labels.sums(norms[:, None])[:, 0])
+            return _Part(total, mean, labels.sums(norms[:, None])[:, 0], nonzero)
         # The sum of the residuals corrects the rounding of the mean.
         error = labels.sums(d)
         centred = clip_negative(labels.sums(d * d) - error * (error / weight))
-        return _Part(total, mean + error / weight, centred)
+        return _Part(total, mean + error / weight, centred, nonzero)
 
     def merge(strip: Strip, columns: slice, part: _Part) -> None:
         # Chan's formula, for all classes at once.
@@ -151,6 +162,8 @@ def add_centred(strips: Iterable[Strip], into: CentredSums, ctx: Context) -> Non
         new = two_sum(total, part.total)
         into.total[:, columns] = new.high
         low[:, columns] += new.low
+        if into.nonzero is not None:
+            into.nonzero[:, columns] += part.nonzero
         if by_feature:
             into.centred[:, columns] += centred
         else:

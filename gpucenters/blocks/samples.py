@@ -129,6 +129,12 @@ class Samples:
         weights, exposure = (None if a is None else a[start:stop] for a in (s, e))
         return Samples(self.backend, self.codes[start:stop], weights, self.n_classes, exposure)
 
+    def take(self, rows: np.ndarray) -> Samples:
+        """Some samples, in the order of the given row numbers."""
+        s, e = self.sample_weight, self.exposure
+        weights, exposure = (None if a is None else a[rows] for a in (s, e))
+        return Samples(self.backend, self.codes[rows], weights, self.n_classes, exposure)
+
     def positive_by_class(self) -> list[np.ndarray]:
         """The rows of positive weight of each class, ascending."""
         rows: list[np.ndarray] = [np.empty(0, dtype=np.intp)] * self.n_classes

@@ -49,6 +49,10 @@ class SparseBlock(Compressed):
         """The block with its stored values read by ``reader``."""
         return replace(self, reader=reader)
 
+    def counted(self) -> SparseBlock:
+        """The block whose values other than zero are counted: see `Block`."""
+        return replace(self, counts_nonzero=True)
+
     def rows(self, start: int, stop: int, ctx: Context) -> SparseBlock:
         """The rows start..stop: see `Block`."""
         if not self.by_row:
@@ -76,6 +80,9 @@ class SparseBlock(Compressed):
         if into.centred.ndim == 1:
             centred = self.backend.xp.sum(centred, axis=1)
         into.add_classes(samples.class_weight, total, centred)
+        if into.nonzero is not None:
+            unused = self.backend.xp.zeros_like(into.total)
+            self.add_sums(samples, RawSums(unused, nonzero=into.nonzero), ctx)
 
     def centred_moments(
         self, samples: Samples, columns: Array, ctx: Context

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import sparsetools
+from .accumulators import RawSums
 from .compressed import Entries
 
 _SIDE_BY_SIDE = 4  # classes at most whose sums of a column are kept side by side
@@ -37,7 +38,7 @@ def add_class_sums(
     codes: np.ndarray,
     weights: np.ndarray | None,
     square_factors: np.ndarray | None,
-    into: tuple[Any, ...],
+    into: RawSums,
 ) -> None:
     """Add the class sums of runs of entries of a CSR matrix, in place.
 
@@ -57,10 +58,11 @@ def add_class_sums(
     weights, square_factors : arrays of shape (n,), float64, or None
     into : RawSums
     """
-    given, sum_of_squares, buffers = into[:2], into[2], None
-    k, m = given[0].shape
+    given: Any = (into.total, into.square, into.nonzero)
+    sum_of_squares: Any = into.sum_of_squares
+    (k, m), buffers = into.total.shape, None
     side_by_side = k <= _SIDE_BY_SIDE and stored >= _PER_COLUMN * m
-    total, square = (
+    total, square, nonzero = (
         None if a is None else np.ascontiguousarray(a.T) if side_by_side else a.reshape(-1)
         for a in given
     )
@@ -78,6 +80,11 @@ def add_class_sums(
         if weights is not None:
             sparsetools.scale_rows(e.offsets, e.minor, x, weights[span])
         _add(total, x, e, key)
+        if nonzero is not None:
+            ones = (e.values != 0).astype(np.float64)
+            if weights is not None:
+                sparsetools.scale_rows(e.offsets, e.minor, ones, weights[span])
+            _add(nonzero, ones, e, key)
         if sum_of_squares is not None:
             values = x if weights is None else e.values.astype(np.float64)
             by_row = np.zeros(rows)
@@ -89,7 +96,7 @@ def add_class_sums(
                 sparsetools.scale_rows(e.offsets, e.minor, x, square_factors[span])
             _add(square, x, e, key)
     if side_by_side:
-        for target, sums in zip(given, (total, square), strict=True):
+        for target, sums in zip(given, (total, square, nonzero), strict=True):
             if sums is not None:
                 target[...] = sums.T
 

@@ -1,6 +1,7 @@
 """The scikit-learn face: parameters, validation, fitted attributes."""
 
 from .baselines import odds_ratio, thresholded_multinomial
+from .blocked import BlockGains, block_gains
 from .centers import L1CenterClassifier, L2CenterClassifier
 from .gaussian import SparseGaussianNB
 from .gmeb import GMEBClassifier
@@ -13,6 +14,7 @@ from .score_functions import bernoulli_gain, gaussian_gain, poisson_gain
 from .shrunken import ShrunkenCentroidClassifier
 
 __all__ = [
+    "BlockGains",
     "GMEBClassifier",
     "GMEBClassifierCV",
     "L1CenterClassifier",
@@ -25,6 +27,7 @@ __all__ = [
     "SparseMultinomialNB",
     "SparsePoissonNB",
     "bernoulli_gain",
+    "block_gains",
     "gaussian_gain",
     "gmeb_path",
     "odds_ratio",

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.namespace import array_namespace, to_numpy
 from ..arrays.typing import Array
 from ..blocks.block import Block
+from ..solvers.blocked import WithinBlocks
 from ..solvers.priors import class_log_prior
 from ..solvers.smoothing import check_alpha
 from ._base import read_only
@@ -86,6 +88,16 @@ class LikelihoodRatioTests(StatisticsClassifier):
 
     def _tail(self, gain: Array, statistics: Any) -> np.ndarray:
         """The probability of at least such a gain where no feature differs between classes."""
+        raise NotImplementedError
+
+    def _within_blocks(self, backend: Backend, n_classes: int, n_features: int) -> WithinBlocks:
+        """What sums the gains of the blocks up.
+
+        Raises
+        ------
+        ValueError
+            For parameters with which there are no gains within blocks.
+        """
         raise NotImplementedError
 
     def _tests(self) -> tuple[np.ndarray, np.ndarray]:

@@ -163,6 +163,7 @@ class ExposedClassifier(StatisticsClassifier):
         *,
         classes: Any = None,
         sample_weight: Any = None,
+        nonzero: bool = False,
         exposure: Any = None,
     ) -> Statistics:
         """The statistics of some samples, for `fit_statistics`; the model stays as it is.
@@ -175,6 +176,9 @@ class ExposedClassifier(StatisticsClassifier):
         classes : array of shape (n_classes,), optional
             All labels that any shard has; by default those in ``y``.
         sample_weight : array of shape (n_samples,), optional
+        nonzero : bool, default=False
+            Whether to count, in the same pass, the values other than zero of each class and
+            feature: ``nonzero`` of the statistics, the sums of the weights of their samples.
         exposure : array of shape (n_samples,), optional
             For all shards or for none.
 
@@ -184,7 +188,7 @@ class ExposedClassifier(StatisticsClassifier):
         """
         work = self._with_exposure(exposure)
         return StatisticsClassifier.statistics(
-            work, X, y, classes=classes, sample_weight=sample_weight
+            work, X, y, classes=classes, sample_weight=sample_weight, nonzero=nonzero
         )
 
     def decision_function(self, X: Any, exposure: Any = None) -> Array:

@@ -89,7 +89,13 @@ class StatisticsClassifier(CenterClassifier):
     # --- statistics ----------------------------------------------------------------------------
 
     def statistics(
-        self, X: Any, y: Any, *, classes: Any = None, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        classes: Any = None,
+        sample_weight: Any = None,
+        nonzero: bool = False,
     ) -> Statistics:
         """The statistics of some samples, for `fit_statistics`; the model stays as it is.
 
@@ -107,6 +113,9 @@ class StatisticsClassifier(CenterClassifier):
         classes : array of shape (n_classes,), optional
             All labels that any shard has; by default those in ``y``.
         sample_weight : array of shape (n_samples,), optional
+        nonzero : bool, default=False
+            Whether to count, in the same pass, the values other than zero of each class and
+            feature: ``nonzero`` of the statistics, the sums of the weights of their samples.
 
         Returns
         -------
@@ -123,6 +132,8 @@ class StatisticsClassifier(CenterClassifier):
         """
         self._check_parameters()
         self._refuse_balanced("statistics")
+        if nonzero and self._recipe().kind == "cross moments":
+            raise ValueError(f"the statistics of {type(self).__name__} have no nonzero counts.")
         checked, attributes = validated(self, X, in_parts=True)
         labels = host_labels(y, type(self).__name__, checked.shape[0])
         if classes is None:
@@ -133,6 +144,7 @@ class StatisticsClassifier(CenterClassifier):
 
         def make(ctx: Context) -> Statistics:
             block, samples = self._enter(checked, codes, known, sample_weight, ctx)
+            block = block.counted() if nonzero else block
             return self._make_statistics(block, samples, ctx, mergeable=True)
 
         backend = work_backend(self, checked)

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.namespace import to_numpy
 from ..arrays.special import chi2_tail
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.samples import Samples
+from ..solvers.blocked import GaussianBlocks
 from ..solvers.densities import Params, negative_log_density
 from ..solvers.gaussian import (
     GaussianCenters,
@@ -211,6 +213,15 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
                 "which the distribution is not known."
             )
         return gaussian_ratio(statistics, ctx, pooling)
+
+    def _within_blocks(self, backend: Backend, n_classes: int, n_features: int) -> GaussianBlocks:
+        if (self.pooling, self.ddof) != (1, 0):
+            raise ValueError(
+                "gains within blocks take one variance for all classes and blocks: use "
+                f"SparseGaussianNB(pooling=1, ddof=0), not pooling={self.pooling!r} and "
+                f"ddof={self.ddof!r}."
+            )
+        return GaussianBlocks(backend, n_classes, n_features, float(self.var_smoothing))
 
     def _tail(self, gain: Array, statistics: ClassMoments) -> np.ndarray:
         parameters = 1 if self._fitted.params["pooling"] else 2

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.special import chi2_tail
 from ..arrays.typing import Array
@@ -13,6 +14,7 @@ from ..blocks.block import Block
 from ..blocks.readers import Binarized, NotNegative
 from ..blocks.samples import Samples
 from ..solvers.bernoulli import BernoulliCenters, binarized, check_binarize, solve_bernoulli
+from ..solvers.blocked import BernoulliBlocks
 from ..solvers.likelihood_ratio import bernoulli_ratio
 from ..solvers.multinomial import (
     DEFAULT_TOL,
@@ -192,6 +194,9 @@ class SparseBernoulliNB(_NaiveBayes, LikelihoodRatioTests):
 
     def _likelihood_ratio(self, statistics: ClassSums, ctx: Context) -> Array:
         return bernoulli_ratio(statistics, ctx)
+
+    def _within_blocks(self, backend: Backend, n_classes: int, n_features: int) -> BernoulliBlocks:
+        return BernoulliBlocks(backend, n_classes, n_features, check_alpha(self.alpha))
 
     def _tail(self, gain: Array, statistics: ClassSums) -> np.ndarray:
         return chi2_tail(2 * gain, statistics.shape[0] - 1)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.namespace import to_numpy
 from ..arrays.special import chi2_tail, f_tail
@@ -13,6 +14,7 @@ from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.readers import NotNegative
 from ..blocks.samples import Samples
+from ..solvers.blocked import PoissonBlocks
 from ..solvers.likelihood_ratio import poisson_ratio
 from ..solvers.null_gains import poisson_null_gain
 from ..solvers.permutation import NullGain
@@ -248,6 +250,10 @@ class SparsePoissonNB(ExposedClassifier, CountNaiveBayes, LikelihoodRatioTests):
 
     def _likelihood_ratio(self, statistics: ExposedSums, ctx: Context) -> Array:
         return poisson_ratio(statistics, ctx)
+
+    def _within_blocks(self, backend: Backend, n_classes: int, n_features: int) -> PoissonBlocks:
+        alpha, scaled = check_alpha(self.alpha), self.scale is not None
+        return PoissonBlocks(backend, n_classes, n_features, alpha, scaled=scaled)
 
     def _tail(self, gain: Array, statistics: ExposedSums) -> np.ndarray:
         k, centers = statistics.shape[0], self._centers()

@@ -174,16 +174,23 @@ def poisson_dispersion(total: Array, exposure: Array, square: Array, divisor: fl
     ``D = max(1, (1 / (W - K)) sum_c [E_c Q_c / f_c - f_c])``, where Q_c is the sum of x^2 divided
     by the exposure; a class without counts adds nothing.
     """
-    xp = array_namespace(total)
-    some = total > 0
-    ratio = exposure * square / xp.where(some, total, xp.ones_like(total))
-    terms = xp.where(some, ratio - total, xp.zeros_like(total))
-    found = xp.sum(terms, axis=0) / divisor
+    found = pearson_excess(total, exposure, square) / divisor
+    xp = array_namespace(found)
     return xp.maximum(found, xp.ones_like(found))
 
 
-def dispersion_divisor(weight: list[float], count: list[int]) -> float:
-    """W - K, or W where the weights are no numbers of repetitions.
+def pearson_excess(total: Array, exposure: Array, square: Array) -> Array:
+    """``sum_c [E_c Q_c / f_c - f_c]`` of `poisson_dispersion`: (b,)."""
+    xp = array_namespace(total)
+    some = total > 0
+    ratio = exposure * square / xp.where(some, total, xp.ones_like(total))
+    return xp.sum(xp.where(some, ratio - total, xp.zeros_like(total)), axis=0)
+
+
+def dispersion_divisor(
+    weight: list[float], count: list[int], name: str = "scale='dispersion'"
+) -> float:
+    """W - K, or W where the weights are no numbers of repetitions; ``name`` is what needs it.
 
     Raises
     ------
@@ -192,10 +199,10 @@ def dispersion_divisor(weight: list[float], count: list[int]) -> float:
     """
     if max(count) < 2:
         raise ValueError(
-            "scale='dispersion' needs a class of two samples at least: each of the "
-            f"{len(weight)} classes has one sample of positive weight."
+            f"{name} needs a class of two samples at least: each of the {len(weight)} classes has "
+            "one sample of positive weight."
         )
-    return variance_divisor(weight, len(weight), "scale='dispersion'")
+    return variance_divisor(weight, len(weight), name)
 
 
 def check_poisson_scale(scale: Any) -> None:

@@ -43,6 +43,8 @@ class Recipe:
         The weights of the classes in all the data, where these had to be known beforehand.
     exposure : {"total", "unit", "given"} or None
         What the exposure of a row is: its total, 1, or a number that was given.
+    nonzero : bool
+        Whether values other than zero are counted.
     """
 
     kind: str
@@ -51,6 +53,7 @@ class Recipe:
     fourth: bool = False
     final: tuple[float, ...] | None = None
     exposure: str | None = None
+    nonzero: bool = False
 
     def serves(self, needed: Recipe) -> bool:
         """Whether statistics made so hold all that a model needs."""
@@ -68,6 +71,7 @@ class Recipe:
         parts += ["with second moments for each feature"] if self.per_feature else []
         parts += [f"with {self.exposure} exposures"] if self.exposure else []
         parts += ["with fourth moments"] if self.fourth else []
+        parts += ["with numbers of values other than zero"] if self.nonzero else []
         parts += [f"for final class weights {list(self.final)}"] if self.final else []
         return " ".join(parts)
 
@@ -90,10 +94,15 @@ class Statistics:
     classes : array of shape (K,), or None
         Labels of the classes, on the host.
     feature_names : array of shape (m,), or None
+    nonzero : array of shape (K, m), float64, or None
+        Weighted numbers of values other than zero, where they were asked for.
     """
 
     #: The arrays and their axes. Those over "class" are added to in place; others are replaced.
-    ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {"total": ("class", "feature")}
+    ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {
+        "total": ("class", "feature"),
+        "nonzero": ("class", "feature"),
+    }
     #: Whether squares of x must be finite too.
     needs_squares: ClassVar[bool] = False
 
@@ -104,6 +113,7 @@ class Statistics:
     total: Array
     classes: Array | None = None
     feature_names: Array | None = None
+    nonzero: Array | None = None
     _journal = None  # (columns, arrays before) while a call changes arrays in place
 
     @property
@@ -371,6 +381,12 @@ class Statistics:
     def _add_class(self, c: int, other: Self, d: int) -> None:
         """Add class d of other statistics to class c, in place."""
         self.total[c, :] += other.total[d, :]
+        self._add_counts(c, other, d)
+
+    def _add_counts(self, c: int, other: Self, d: int) -> None:
+        if self.nonzero is not None:
+            assert other.nonzero is not None
+            self.nonzero[c, :] += other.nonzero[d, :]
         self.class_weight[c] += other.class_weight[d]
         self.count[c] += other.count[d]
 
@@ -463,6 +479,11 @@ class Statistics:
         with self.backend.current():
             for name, _, value in self._arrays():
                 setattr(self, name, self.backend.move(value))
+
+
+def nonzero_sums(block: Block, n_classes: int) -> Array | None:
+    """Zeros for the numbers of values other than zero, where a block is counted: (K, m)."""
+    return block.backend.zeros((n_classes, block.shape[1])) if block.counts_nonzero else None
 
 
 def _copy(x: Array, xp: Any) -> Array:

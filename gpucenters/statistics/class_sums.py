@@ -17,7 +17,7 @@ from ..blocks.block import Block
 from ..blocks.conditioning import EXACT_INTEGERS
 from ..blocks.errors import raise_overflow
 from ..blocks.samples import Samples
-from .base import Recipe, Statistics, sums_too_large
+from .base import Recipe, Statistics, nonzero_sums, sums_too_large
 
 
 @dataclass(eq=False)
@@ -35,14 +35,14 @@ class ClassSums(Statistics):
         """
         backend, m = block.backend, block.shape[1]
         try:
-            total = backend.zeros((n_classes, m))
+            total, nonzero = backend.zeros((n_classes, m)), nonzero_sums(block, n_classes)
         except MemoryError as error:
             raise sums_too_large(n_classes, m, 1) from error
-        recipe = Recipe("class sums", block.reader)
-        return cls(backend, recipe, [0.0] * n_classes, [0] * n_classes, total)
+        recipe = Recipe("class sums", block.reader, nonzero=block.counts_nonzero)
+        return cls(backend, recipe, [0.0] * n_classes, [0] * n_classes, total, nonzero=nonzero)
 
     def add(self, block: Block, samples: Samples, ctx: Context) -> Self:
-        block.add_sums(samples, RawSums(self.total), ctx)
+        block.add_sums(samples, RawSums(self.total, nonzero=self.nonzero), ctx)
         self._count(samples)
         return self
 
@@ -50,7 +50,7 @@ class ClassSums(Statistics):
         xp = self.backend.xp
         if to_float(xp.max(xp.abs(self.total))) >= EXACT_INTEGERS:
             return None
-        raw = RawSums(self.total).zeros_like()
+        raw = RawSums(self.total, nonzero=self.nonzero).zeros_like()
         block.add_sums(samples, raw, ctx)
         return self._less(raw, samples)
 

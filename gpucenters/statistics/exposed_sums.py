@@ -14,7 +14,7 @@ from ..arrays.typing import Array
 from ..blocks.accumulators import RawSums
 from ..blocks.block import Block
 from ..blocks.samples import Samples
-from .base import Recipe, sums_too_large
+from .base import Recipe, nonzero_sums, sums_too_large
 from .class_sums import ClassSums, feature_sums, require_finite_sums
 
 
@@ -32,7 +32,7 @@ class ExposedSums(ClassSums):
     """
 
     ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {
-        "total": ("class", "feature"),
+        **ClassSums.ARRAYS,
         "exposure": ("class",),
         "square": ("class", "feature"),
     }
@@ -52,17 +52,19 @@ class ExposedSums(ClassSums):
         squares : bool
         """
         backend, shape = block.backend, (n_classes, block.shape[1])
-        recipe = Recipe("exposed sums", block.reader, per_feature=squares, exposure=exposure)
+        counted = block.counts_nonzero
+        recipe = Recipe("exposed sums", block.reader, squares, exposure=exposure, nonzero=counted)
         try:
             total, square = backend.zeros(shape), backend.zeros(shape) if squares else None
+            nonzero = nonzero_sums(block, n_classes)
         except MemoryError as error:
             raise sums_too_large(*shape, 1 + squares) from error
         given = backend.zeros(n_classes) if exposure == "given" else None
         zeros = [0.0] * n_classes, [0] * n_classes
-        return cls(backend, recipe, *zeros, total, exposure=given, square=square)
+        return cls(backend, recipe, *zeros, total, nonzero=nonzero, exposure=given, square=square)
 
     def add(self, block: Block, samples: Samples, ctx: Context) -> Self:
-        block.add_sums(samples, RawSums(self.total, self.square), ctx)
+        block.add_sums(samples, RawSums(self.total, self.square, nonzero=self.nonzero), ctx)
         if self.exposure is not None:
             self.exposure += self.backend.asarray(samples.class_exposure)
         self._count(samples)

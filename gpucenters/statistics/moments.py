@@ -15,7 +15,7 @@ from ..blocks.block import Block
 from ..blocks.conditioning import EXACT_INTEGERS, is_ill_conditioned
 from ..blocks.errors import LARGEST_SQUARABLE
 from ..blocks.samples import Samples
-from .base import Recipe, Statistics, sums_too_large
+from .base import Recipe, Statistics, nonzero_sums, sums_too_large
 from .raw_sums import about_mean, are_well_conditioned, squared_norms
 
 
@@ -53,7 +53,7 @@ class ClassMoments(Statistics):
     """
 
     ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {
-        "total": ("class", "feature"),
+        **Statistics.ARRAYS,
         "centred": ("class", "feature"),
         "square": ("class", "feature"),
         "sum_of_squares": ("class",),
@@ -91,14 +91,15 @@ class ClassMoments(Statistics):
             That says how much they need.
         """
         backend, m = block.backend, block.shape[1]
-        recipe = Recipe("class moments", block.reader, per_feature)
+        recipe = Recipe("class moments", block.reader, per_feature, nonzero=block.counts_nonzero)
         shape = (n_classes, m) if per_feature else (n_classes,)
         name = "centred" if not raw else "square" if per_feature else "sum_of_squares"
         try:
             total, second = backend.zeros((n_classes, m)), backend.zeros(shape)
+            nonzero = nonzero_sums(block, n_classes)
         except MemoryError as error:
             raise sums_too_large(n_classes, m, 1 + per_feature) from error
-        new = cls(backend, recipe, [0.0] * n_classes, [0] * n_classes, total)
+        new = cls(backend, recipe, [0.0] * n_classes, [0] * n_classes, total, nonzero=nonzero)
         setattr(new, name, second)
         return new
 
@@ -110,7 +111,7 @@ class ClassMoments(Statistics):
             return self
         self._become_centred(ctx)
         assert self.centred is not None
-        sums = CentredSums(list(self.class_weight), self.total, self.centred)
+        sums = CentredSums(list(self.class_weight), self.total, self.centred, self.nonzero)
         block.add_centred(samples, sums, ctx)
         self.class_weight = sums.class_weight
         self.count = [a + b for a, b in zip(self.count, samples.count, strict=True)]
@@ -156,7 +157,8 @@ class ClassMoments(Statistics):
 
     def _add_raw(self, block: Block, samples: Samples, ctx: Context) -> None:
         columns = block.touched_columns()
-        block.add_sums(samples, RawSums(self.total, self.square, self.sum_of_squares), ctx)
+        raw = RawSums(self.total, self.square, self.sum_of_squares, self.nonzero)
+        block.add_sums(samples, raw, ctx)
         before = list(self.class_weight)
         self._count(samples)
         if self.square is not None:
@@ -166,7 +168,8 @@ class ClassMoments(Statistics):
     def without(self, block: Block, samples: Samples, ctx: Context) -> Self | None:
         if self.centred is not None or self.ill_conditioned is not None:
             return None
-        xp, sums = self.backend.xp, RawSums(self.total, self.square, self.sum_of_squares)
+        xp = self.backend.xp
+        sums = RawSums(self.total, self.square, self.sum_of_squares, self.nonzero)
         squares = self.sum_of_squares if self.square is None else self.square
         assert squares is not None  # of integers they are at least the sums of absolute values
         if to_float(xp.max(squares)) >= EXACT_INTEGERS:
@@ -226,8 +229,7 @@ class ClassMoments(Statistics):
                 getattr(self, name)[c, ...] += getattr(other, name)[d, ...]
         if self.centred is None:
             self.total[c, :] += other.total[d, :]
-        self.class_weight[c] += other.class_weight[d]
-        self.count[c] += other.count[d]
+        self._add_counts(c, other, d)
 
     # --- ill-conditioned columns ---------------------------------------------------------------
 

@@ -46,6 +46,7 @@ NAMES = [
     "on_disk",
     "vectorizers",
     "gmeb",
+    "blocks",
 ]
 
 

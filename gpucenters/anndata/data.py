@@ -1,0 +1,140 @@
+"""The matrix of an AnnData, and its statistics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..estimators import SparseBernoulliNB
+from ..statistics import Statistics
+
+
+@dataclass(frozen=True)
+class Source:
+    """Which matrix of an AnnData is read.
+
+    Attributes
+    ----------
+    adata : AnnData
+    layer : str or None
+    use_raw : bool
+    """
+
+    adata: Any
+    layer: str | None
+    use_raw: bool
+
+    @classmethod
+    def of(cls, adata: Any, layer: str | None, use_raw: bool | None) -> Source:
+        """What a user asks for; raises a ValueError where it is not there."""
+        if use_raw is None:
+            use_raw = adata.raw is not None and layer is None
+        if use_raw and layer is not None:
+            raise ValueError("use_raw=True and layer= exclude each other.")
+        if use_raw and adata.raw is None:
+            raise ValueError("use_raw=True, but adata.raw is empty.")
+        if layer is not None and layer not in adata.layers:
+            raise ValueError(f"there is no layer {layer!r}; there are {sorted(adata.layers)}.")
+        found = cls(adata, layer, bool(use_raw))
+        if found.matrix(adata) is None:
+            raise ValueError("adata.X is empty: name a layer.")
+        return found
+
+    @property
+    def names(self) -> np.ndarray:
+        """The names of the features."""
+        of = self.adata.raw if self.use_raw else self.adata
+        return np.asarray(of.var_names, dtype=object)
+
+    def matrix(self, adata: Any) -> Any:
+        """X, of this AnnData or of a view of it."""
+        if self.layer is not None:
+            return adata.layers[self.layer]
+        return (adata.raw if self.use_raw else adata).X
+
+    def positions(self) -> np.ndarray:
+        """Where the features of adata are among those of X.
+
+        Raises
+        ------
+        ValueError
+            For features that ``adata.raw`` lacks or has more than once.
+        """
+        names, wanted = pd.Index(self.names), self.adata.var_names
+        if names.equals(wanted):
+            return np.arange(len(names))
+        twice = names[names.duplicated() & names.isin(wanted)].unique().tolist()
+        if twice:
+            raise ValueError(
+                f"adata.raw has features of one name, {', '.join(map(repr, twice[:5]))}, so that "
+                "those of adata are not known among them: make the names of adata.raw unique, or "
+                "use use_raw=False."
+            )
+        found = names.get_indexer(wanted)
+        if np.any(found < 0):
+            raise ValueError("adata.raw lacks features of adata: use use_raw=False.")
+        return found
+
+
+def class_statistics(
+    model: Any, source: Source, codes: np.ndarray, n_classes: int, *, nonzero: bool
+) -> Statistics:
+    """The statistics of classes of cells, from one pass.
+
+    Parameters
+    ----------
+    model : StatisticsClassifier
+    source : Source
+    codes : ndarray of shape (n_cells,)
+        The class of each cell; -1 for cells that are left out, which may hold anything.
+    n_classes : int
+    nonzero : bool
+        Whether to count values other than zero.
+    """
+    options: dict[str, Any] = {"classes": range(n_classes), "nonzero": nonzero}
+    kept = codes >= 0
+    if _is_dask(source.matrix(source.adata)):
+        some = source.adata if kept.all() else source.adata[kept]
+        return _of_partitions(model, source.matrix(some), codes[kept], nonzero)
+
+    def read(adata: Any, codes: np.ndarray, weight: np.ndarray | None) -> Statistics:
+        X = source.matrix(adata)
+        return model.statistics(X, codes, sample_weight=weight, **options)
+
+    if kept.all():
+        return read(source.adata, codes, None)
+    try:
+        return read(source.adata, np.where(kept, codes, 0), kept.astype(np.float64))
+    except ValueError:
+        # Those that are left out may hold what the model refuses: a copy of the others.
+        try:
+            return read(source.adata[kept], codes[kept], None)
+        except ValueError:
+            pass  # its error would number other rows
+        raise
+
+
+def _is_dask(X: Any) -> bool:
+    """Whether X is a Dask array; Dask is not imported for that."""
+    return hasattr(X, "__dask_graph__")
+
+
+def _of_partitions(model: Any, X: Any, codes: np.ndarray, nonzero: bool) -> Statistics:
+    """The statistics of a Dask array, whose partitions are read where they are."""
+    from ..dask import fit
+
+    statistics = fit(model, X, codes)._needed_statistics("rank_features")
+    if nonzero:  # in another pass: a fit on a cluster keeps what its model needs
+        ones = X.map_blocks(_ones, dtype=X.dtype, meta=X._meta)
+        counted = fit(SparseBernoulliNB(binarize=None), ones, codes)
+        statistics = statistics.copy()
+        statistics.nonzero = counted._needed_statistics("rank_features").total
+    return statistics
+
+
+def _ones(part: Any) -> Any:
+    """Ones where a block of an array or a sparse matrix is not zero."""
+    return (part != 0).astype(part.dtype)

@@ -32,7 +32,7 @@ from gpucenters.blocks.labels import Labels
 from gpucenters.blocks.samples import make_samples
 from gpucenters.estimators.permutation import PermutedLabels
 from gpucenters.solvers import ranking_key
-from gpucenters.solvers.permutation import _map_gains
+from gpucenters.solvers.permutation import _map_runs
 
 EXACT = [L2CenterClassifier(), L1CenterClassifier(), SparseBernoulliNB(), SparsePoissonNB()]
 ROUNDED = [
@@ -68,16 +68,17 @@ def _null(model: Any, X: Any, y: np.ndarray, codes: np.ndarray) -> np.ndarray:
     block = model._read(as_block(X, backend))
     samples = make_samples(y, X.shape[0], backend)
     xp, m = backend.xp, X.shape[1]
-    gain = model._null_gain(block, samples, ctx)
+    gain = model._null_gain(block, ctx).gain
+    xp, m = backend.xp, X.shape[1]
     batches = lambda: [Labels(backend.asarray(codes), samples)]  # noqa: E731
     every = xp.flip(backend.arange(m))
-    parts = [g for _, _, g in _map_gains(lambda g, _: g, gain, block, every, batches, ctx)]
+    parts = [g for _, _, g in _map_runs(lambda run: gain(*run, ctx), block, every, batches, ctx)]
     return xp.flip(xp.concat(parts), axis=0)
 
 
 def _shuffled(y: np.ndarray, count: int) -> np.ndarray:
     codes = y.astype(np.uint8)
-    return PermutedLabels(codes, np.zeros(len(y), int), count, 5).codes(0, count)
+    return PermutedLabels(codes, np.zeros(len(y), int), count, 5).codes(np.arange(count))
 
 
 def _refits(model: Any, X: Any, codes: np.ndarray, backend: Any) -> np.ndarray:
@@ -133,6 +134,7 @@ def _by_definition(
     key = ranking_key(clone(model).fit(X, y).scores_)
     null = np.stack([ranking_key(clone(model).fit(X, c).scores_) for c in codes.T])
     tries, order = len(null) + itself, np.argsort(-key, kind="stable")
+    here = np.sum(key[:, None] >= key, axis=0)
     fwer, before = np.empty(len(key)), 0.0
     for rank, i in enumerate(order):
         largest = null[:, order[rank:]].max(axis=1)
@@ -140,7 +142,7 @@ def _by_definition(
     return {
         "pvalues": (itself + np.sum(null >= key, axis=0)) / tries,
         "pvalues_fwer": fwer,
-        "false_discoveries": np.sum(null[:, :, None] >= key, axis=(0, 1)) / len(null),
+        "false_discoveries": (np.sum(null[:, :, None] >= key, axis=(0, 1)) + itself * here) / tries,
         "ranking": order,
     }
 
@@ -148,7 +150,7 @@ def _by_definition(
 @pytest.mark.parametrize("model", EXACT, ids=_id)
 def test_p_values_are_those_of_their_definitions(model: Any, backend: Any) -> None:
     X, y = _problem(2, seed=3)
-    codes = PermutedLabels(y.astype(np.uint8), np.zeros(len(y), int), 60, 7).codes(0, 60)
+    codes = PermutedLabels(y.astype(np.uint8), np.zeros(len(y), int), 60, 7).codes(np.arange(60))
     expected = _by_definition(model, X.astype(np.float64), y, codes, itself=1)
     expected["qvalues"] = stats.false_discovery_control(expected["pvalues"])
     for container in backend.containers(X):
@@ -216,12 +218,12 @@ def test_labels_are_permuted_within_their_groups_and_every_order_is_as_likely() 
     codes, groups = np.array([0, 1, 0, 1, 1, 2]), np.array([1, 0, 1, 0, 1, 0])
     found = PermutedLabels(codes, groups, 8, 0)
     assert not found.exact
-    labels = found.codes(0, 8)
-    np.testing.assert_array_equal(labels[:, 3:5], found.codes(3, 5))
-    many = PermutedLabels(np.tile(codes, 2), np.tile(groups, 2), 3000, 0).codes(0, 3000)
+    labels = found.codes(np.arange(8))
+    np.testing.assert_array_equal(labels[:, 3:5], found.codes(np.array([3, 4])))
+    many = PermutedLabels(np.tile(codes, 4), np.tile(groups, 4), 3000, 0).codes(np.arange(3000))
     for group in (0, 1):
-        rows = np.tile(groups, 2) == group
-        expected = np.bincount(np.tile(codes, 2)[rows], minlength=3)
+        rows = np.tile(groups, 4) == group
+        expected = np.bincount(np.tile(codes, 4)[rows], minlength=3)
         for c in range(3):
             share = np.mean(many[rows] == c, axis=1)
             mean = expected[c] / rows.sum()

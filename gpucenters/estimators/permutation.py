@@ -43,12 +43,13 @@ class PermutationGains:
         ``pvalues`` adjusted by Benjamini & Hochberg: to take the features up to q makes a false
         discovery rate of at most q, if the features are independent or positively dependent.
     false_discoveries : ndarray of shape (n_features,), float64
-        Mean number, over the permutations, of features whose gain under permuted labels reaches the
-        score of the feature (SAM).
+        Mean number, over the permuted label vectors and the observed one, of features whose gain
+        reaches the score of the feature (SAM).
     n_permutations : int
         How many label vectors were compared.
     exact : bool
-        Whether these are all distinct label vectors, the observed one among them.
+        Whether these are all distinct label vectors, the observed one among them: N in place of
+        P + 1 below.
     feature_names : ndarray of shape (n_features,), or None
         Only where X had string column names.
     """
@@ -72,9 +73,10 @@ class PermutationGains:
             Above 0 and at most 1.
         method : {"permutation", "bh"}, default="permutation"
             "permutation": the estimate of SAM for the first k features of ``ranking``, the mean
-            number of gains under permuted labels that reach the k-th score, divided by k. It counts
-            all features as if they were null, so it is too large rather than too small. "bh":
-            ``qvalues``. With P permutations a p-value is at least 1 / (P + 1), so that fewer than
+            number of gains that reach the k-th score, divided by k. The mean is over P permuted
+            label vectors and the observed one, so the estimate is at least 1 / (P + 1); and it
+            counts all features as if they were null, so it is too large rather than too small.
+            "bh": ``qvalues``. A p-value is at least 1 / (P + 1), so that fewer than
             n_features / (fdr (P + 1)) features can never pass.
 
         Returns
@@ -85,26 +87,31 @@ class PermutationGains:
         Warns
         -----
         UserWarning
-            With "bh", where nothing passes and too few permutations alone may be the reason.
+            Where too few permutations alone may be the reason that nothing passes.
         """
         if isinstance(fdr, bool) or not isinstance(fdr, numbers.Real) or not 0 < float(fdr) <= 1:
             raise ValueError(f"fdr={fdr!r} is not valid: use a number above 0 and at most 1.")
-        m = len(self.scores)
+        m, least = len(self.scores), self._least_pvalue()
         if method == "bh":
             passed = int(np.count_nonzero(self.qvalues <= fdr))
-            least = m * self._least_pvalue() / fdr
-            if passed == 0 and least > 1:
+            needed = m * least / fdr
+            if passed == 0 and needed > 1:
                 who = "no number of features can pass"
-                if least <= m:
-                    who = f"{math.ceil(least)} of {m} features or more can pass, and no fewer"
+                if needed <= m:
+                    who = f"{math.ceil(needed)} of {m} features or more can pass, and no fewer"
                 warn(
                     f"no feature passes at fdr={fdr:g}: p-values of {self.n_permutations} "
-                    f"permutations are at least {self._least_pvalue():.3g}, so that by "
-                    f"Benjamini-Hochberg {who}. Use more permutations, or method='permutation'."
+                    f"permutations are at least {least:.3g}, so that by Benjamini-Hochberg {who}. "
+                    "Use more permutations, or method='permutation'."
                 )
             return passed
         if method != "permutation":
             raise ValueError(f"method={method!r} is not valid: use 'permutation' or 'bh'.")
+        if least > fdr:
+            warn(
+                f"no feature can pass at fdr={fdr:g}: the estimates of {self.n_permutations} "
+                f"permutations are at least {least:.3g}. Use more permutations."
+            )
         keys = ranking_key(self.scores)[self.ranking]
         count = np.searchsorted(-keys, -keys, side="right")  # features that reach each score
         good = count[self.false_discoveries[self.ranking] <= fdr * count]
@@ -122,6 +129,8 @@ def permutation_gains(
     groups: Any = None,
     random_state: Any = None,
     verbose: bool = False,
+    *,
+    permute: str = "within",
 ) -> PermutationGains:
     """P-values of all features: their gains against those under permuted labels.
 
@@ -141,10 +150,15 @@ def permutation_gains(
     n_permutations : int, default=1000
         P.
     groups : array of shape (n_samples,), optional
-        Labels are permuted within each group alone: blocks, batches, subjects.
+        The group of each sample: a block, batch, donor or subject.
     random_state : int, RandomState or None, default=None
     verbose : bool, default=False
         Show progress.
+    permute : {"within", "groups"}, default="within"
+        What is exchangeable where there are ``groups``. "within": the labels of the samples of a
+        group, which are permuted within it alone. "groups": whole groups, of any sizes, within each
+        of which all labels are equal; their labels are exchanged, and the samples stay where they
+        are. With few groups there are few label vectors: all of them are taken.
 
     Returns
     -------
@@ -155,14 +169,21 @@ def permutation_gains(
     TypeError
         For a model whose features change with the labels, or of another package.
     ValueError
-        As ``estimator.fit`` raises, for lengths that differ, and for groups within which all labels
-        are equal.
+        As ``estimator.fit`` raises, for lengths that differ, for "within" where all labels of each
+        group are equal, and for "groups" where those of some group are not.
 
     Notes
     -----
     The p-value of a feature is ``(1 + b) / (1 + P)``, where b is the number of permutations in
-    which its gain is the observed one or more, compared by the ranking key (40 significant bits).
-    The hypothesis is that the labels are exchangeable (within the groups) given the features.
+    which its gain is the observed one or more: the observed labels count as one vector more. Where
+    all N distinct label vectors are taken, b counts the N - 1 others, and the p-value is ``(1 + b)
+    / N``. Gains that are equal in exact arithmetic count as equal: a permuted gain may be less by
+    2^-38 of the observed one, and by a bound on the rounding of the sums that both are made of. Its
+    formula is in ``solvers/README.md``; it makes p-values larger, never smaller.
+
+    The hypothesis is that the labels are exchangeable given the features: of all samples, of those
+    within each group, or of whole groups. Samples of one donor that share a label are not
+    exchangeable with those of another: to permute all labels finds what tells the donors apart.
 
     A p-value says how surprising a gain is if the feature has nothing to do with the classes. It
     does not say how well a classifier predicts, nor whether a feature tells anything beyond the
@@ -191,6 +212,9 @@ def permutation_gains(
        ionizing radiation response", PNAS 98, 2001.
     .. [3] Y. Benjamini and Y. Hochberg, "Controlling the false discovery rate", J. R. Statist. Soc.
        B 57, 1995.
+    .. [4] B. Phipson and G. Smyth, "Permutation p-values should never be zero", Statist. Appl.
+       Genet. Molec. Biol. 9, 2010.
+    .. [5] A. Winkler et al., "Multi-level block permutation", NeuroImage 123, 2015.
 
     Examples
     --------
@@ -222,12 +246,12 @@ def permutation_gains(
     n = checked.shape[0]
     codes = encode_against(host_labels(y, "permutation_gains", n), model.classes_)
     codes = codes.astype(np.min_scalar_type(len(model.classes_) - 1))
-    labels = PermutedLabels(codes, _group_codes(groups, codes), int(count), random_state)
+    labels = _permuted_labels(codes, groups, permute, int(count), random_state)
 
     def task(ctx: Context) -> PermutationCounts:
         block, samples = model._enter(checked, codes, model.classes_, None, ctx)
-        gain = model._null_gain(block, samples, ctx)
-        found = count_permutations(gain, block, samples, labels.codes, labels.count, ctx)
+        gain = model._null_gain(block, ctx)
+        found = count_permutations(gain, block, samples, labels.batches, labels.codes, ctx)
         return found.to_host()
 
     backend, budget = work_backend(model, checked), model.memory_budget
@@ -235,15 +259,38 @@ def permutation_gains(
     return _adjusted(found, labels, getattr(model, "feature_names_in_", None))
 
 
-def _group_codes(groups: Any, codes: np.ndarray) -> np.ndarray:
-    """The group of each sample, 0 for all without groups."""
+def _permuted_labels(
+    codes: np.ndarray, groups: Any, permute: str, count: int, random_state: Any
+) -> PermutedLabels:
+    """The permutations that the parameters of `permutation_gains` ask for."""
+    if permute not in ("within", "groups"):
+        raise ValueError(f"permute={permute!r} is not valid: use 'within' or 'groups'.")
     if groups is None:
-        return np.zeros(len(codes), dtype=np.intp)
+        if permute == "groups":
+            raise ValueError("permute='groups' needs groups: the group of each sample.")
+        return PermutedLabels(codes, np.zeros(len(codes), dtype=np.intp), count, random_state)
     found = column_or_1d(to_numpy(groups) if hasattr(groups, "get") else groups)
     if found.shape[0] != len(codes):
         raise ValueError(f"groups has {found.shape[0]} entries, but X has {len(codes)} samples.")
-    _, order = np.unique(found, return_inverse=True)
-    return order
+    names, first, members = np.unique(found, return_index=True, return_inverse=True)
+    of_groups = codes[first]
+    constant = codes == of_groups[members]
+    if permute == "groups":
+        if not constant.all():
+            row = int(np.argmin(constant))
+            raise ValueError(
+                "permute='groups' exchanges the labels of whole groups, but those of group "
+                f"{found[row]} are not all equal: rows {first[members[row]]} and {row} differ. "
+                "Use permute='within'."
+            )
+        one = np.zeros(len(names), dtype=np.intp)
+        return PermutedLabels(of_groups, one, count, random_state, members)
+    if constant.all():
+        raise ValueError(
+            "the labels cannot be permuted: within each of the groups all of them are equal. "
+            "Use permute='groups' to exchange the labels of whole groups."
+        )
+    return PermutedLabels(codes, members, count, random_state)
 
 
 class PermutedLabels:
@@ -256,27 +303,40 @@ class PermutedLabels:
     count : int
         How many at most.
     random_state : int, RandomState or None
+    members : ndarray of integers of shape (N,), optional
+        What is permuted are labels of n groups of samples: the group of each of the N samples.
+
+    Attributes
+    ----------
+    exact : bool
+        Whether all distinct ones are taken. The given one is left out: it is known to be one.
+    count : int
+        How many are taken.
     """
 
     def __init__(
-        self, codes: np.ndarray, groups: np.ndarray, count: int, random_state: Any
+        self,
+        codes: np.ndarray,
+        groups: np.ndarray,
+        count: int,
+        random_state: Any,
+        members: np.ndarray | None = None,
     ) -> None:
-        self._codes = codes
+        self._codes, self._members = codes, members
         self._by_group = np.argsort(groups, kind="stable")
         self._groups = groups
         sizes = np.bincount(groups)
         self._cuts = list(itertools.pairwise([0, *np.cumsum(sizes).tolist()]))
         distinct = self._distinct(count)
-        if distinct == 1:
-            raise ValueError(
-                "the labels cannot be permuted: within each of the groups all of them are equal."
-            )
         self.exact = distinct is not None
-        self.count = count if distinct is None else distinct
+        self.count = count if distinct is None else distinct - 1
         # A seed of its own for each, so that they do not depend on how many are made at a time.
         random = check_random_state(random_state)
         self._seeds = None if self.exact else random.randint(2**31 - 1, size=(count, 2))
-        self._all = np.stack(list(self._every())) if self.exact else None
+        self._all = None
+        if self.exact:
+            every = np.stack(list(self._every()))
+            self._all = every[np.any(every != codes, axis=1)]
 
     def _distinct(self, most: int) -> int | None:
         """How many distinct label vectors there are; None for more than ``most``."""
@@ -300,13 +360,30 @@ class PermutedLabels:
             found[self._by_group] = np.concatenate(parts)
             yield found
 
-    def codes(self, start: int, stop: int) -> np.ndarray:
-        """The class codes of some permutations, a column each: (n, stop - start)."""
+    def batches(self, most: int) -> list[np.ndarray]:
+        """The numbers of all permutations, at most so many at a time.
+
+        Those of a batch have as many samples in each class as each other.
+        """
+        every, kinds = np.arange(self.count), [np.arange(self.count)]
+        if self._members is not None:
+            members, k = np.bincount(self._members), int(self._codes.max()) + 1
+            sizes = [np.bincount(c, members, k) for c in self._of_groups(every).T]
+            _, kind = np.unique(np.asarray(sizes), axis=0, return_inverse=True)
+            kinds = [every[kind == i] for i in range(kind.max() + 1)]
+        return [kind[a : a + most] for kind in kinds for a in range(0, len(kind), most)]
+
+    def codes(self, numbers: np.ndarray) -> np.ndarray:
+        """The class codes of some permutations, a column each: (N, p)."""
+        found = self._of_groups(numbers)
+        return found if self._members is None else found[self._members]
+
+    def _of_groups(self, numbers: np.ndarray) -> np.ndarray:
         if self._all is not None:
-            return np.ascontiguousarray(self._all[start:stop].T)
+            return np.ascontiguousarray(self._all[numbers].T)
         assert self._seeds is not None
-        found = np.empty((len(self._codes), stop - start), dtype=self._codes.dtype)
-        for column, seed in enumerate(self._seeds[start:stop]):
+        found = np.empty((len(self._codes), len(numbers)), dtype=self._codes.dtype)
+        for column, seed in enumerate(self._seeds[numbers]):
             random = np.random.default_rng(seed)
             if len(self._cuts) == 1:
                 found[:, column] = random.permutation(self._codes)
@@ -333,20 +410,19 @@ def _orders(values: np.ndarray) -> Iterator[np.ndarray]:
 def _adjusted(
     found: PermutationCounts, labels: PermutedLabels, names: np.ndarray | None
 ) -> PermutationGains:
-    """P-values from counts, each feature's in its place."""
+    """P-values from counts, each in its place; the observed labels are one vector more."""
     order: Any = found.order
-    itself = 0 if labels.exact else 1  # all label vectors hold the observed one
-    tries = labels.count + itself
-    pvalues = (found.own + itself) / tries
-    fwer = np.maximum.accumulate((found.largest + itself) / tries)
+    tries = labels.count + 1
+    pvalues = (found.own + 1) / tries
+    fwer = np.maximum.accumulate((found.largest + 1) / tries)
     return PermutationGains(
         scores=read_only(found.gain),
         ranking=read_only(order),
         pvalues=_placed(pvalues, order),
         pvalues_fwer=_placed(fwer, order),
         qvalues=_placed(adjusted(pvalues), order),
-        false_discoveries=_placed(found.reached / labels.count, order),
-        n_permutations=labels.count,
+        false_discoveries=_placed((found.reached + found.itself) / tries, order),
+        n_permutations=labels.count + labels.exact,
         exact=labels.exact,
         feature_names=names,
     )

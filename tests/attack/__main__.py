@@ -33,6 +33,7 @@ NAMES = [
     "l1",
     "naive_bayes",
     "densities",
+    "permutations",
     "mahalanobis",
     "containers",
     "damaged",

@@ -30,6 +30,7 @@ from gpucenters.estimators.permutation import _permuted_labels
 
 EPS = Fraction(1, 2**52)
 TIE = Decimal(10) ** -40  # of the largest gain
+ACROSS = Decimal(10) ** -5  # gains of two features that differ by less count as equal, or not
 NEAR = Decimal(10) ** -6  # gains that are less by such a share may count as equal, or not
 
 MODELS = [
@@ -61,6 +62,7 @@ def draw(rng: np.random.Generator) -> tuple[Any, np.ndarray, np.ndarray, dict[st
     offsets = [0, 1, 37, 1e4] if counts else [0, 37, -0.3, 1e6, 1e9]
     X = np.stack([_column(rng, y) for _ in range(rng.integers(1, 4))], axis=1)
     X = X + rng.choice(offsets, X.shape[1])
+    X = X[:, rng.integers(0, X.shape[1], rng.integers(1, 4))]  # some of them twice
     X = (np.abs(X) if counts else X) * rng.choice([1, 1, 0.1, 1e-8, 1e8])
     X = X.astype(rng.choice([np.float32, np.float64, np.float64]))
     more: dict[str, Any] = {"n_permutations": int(rng.choice([5, 200])), "random_state": 0}
@@ -105,7 +107,7 @@ def gains(model: Any, X: list[list[Fraction]], y: Any) -> list[Decimal]:
     if isinstance(model, L1CenterClassifier):
         return [_l1(model, of) for of in lists]
     if isinstance(model, SparseGaussianNB):
-        most = max(_squares(sum(of, [])) / len(y) for of in lists)
+        most = max(_squares(_joined(of)) / len(y) for of in lists)
         return [_gaussian(model, of, Fraction(model.var_smoothing) * most) for of in lists]
     if isinstance(model, ShrunkenCentroidClassifier):
         return [_shrunken(of, Fraction(model.offset)) for of in lists]
@@ -124,6 +126,10 @@ def gains(model: Any, X: list[list[Fraction]], y: Any) -> list[Decimal]:
     return found
 
 
+def _joined(of: list[list[Fraction]]) -> list[Fraction]:
+    return [x for v in of for x in v]
+
+
 def _root(x: Fraction) -> Decimal:
     return times(x, Decimal(1)).sqrt()
 
@@ -136,7 +142,7 @@ def _squares(values: list[Fraction]) -> Fraction:
 def _variance(model: Any, of: list[list[Fraction]]) -> tuple[Fraction, bool]:
     """(square of the scale, whether the classes are separated)."""
     n = sum(map(len, of))
-    variance = _squares(sum(of, [])) / n
+    variance = _squares(_joined(of)) / n
     if model.scale is None or not variance:
         return Fraction(1), False
     pooled, least = sum(map(_squares, of)) / (n - len(of)), n * EPS * variance
@@ -165,7 +171,7 @@ def _l1(model: Any, of: list[list[Fraction]]) -> Decimal:
     variance, separates = _variance(model, of)
     if separates and len(of) == 2:
         return _root(_separation(of))
-    return times(min(sum(f(t) for f in cost) for t in sum(of, [])) - free, 1 / _root(variance))
+    return times(min(sum(f(t) for f in cost) for t in _joined(of)) - free, 1 / _root(variance))
 
 
 def _bernoulli(of: list[list[Fraction]]) -> Decimal:
@@ -191,7 +197,7 @@ def _dispersion(of: list[list[Fraction]]) -> Decimal:
 
 def _gaussian(model: Any, of: list[list[Fraction]], epsilon: Fraction) -> Decimal:
     n, pooling = sum(map(len, of)), Fraction(model.pooling)
-    pooled, whole = sum(map(_squares, of)) / n, _squares(sum(of, [])) / n
+    pooled, whole = sum(map(_squares, of)) / n, _squares(_joined(of)) / n
     if not whole:
         return Decimal(0)
     found = times(Fraction(n, 2), log(whole + epsilon))
@@ -218,35 +224,51 @@ def vectors(y: np.ndarray, more: dict[str, Any]) -> np.ndarray:
     return np.concatenate([y[None, :], others.T])
 
 
-def differences(model: Any, X: Any, y: np.ndarray, more: dict[str, Any], data: Any) -> Iterator[str]:
+def differences(
+    model: Any, X: Any, y: np.ndarray, more: dict[str, Any], data: Any
+) -> Iterator[str]:
     """What is wrong with the p-values of ``data``, some container of X."""
     found = permutation_gains(model, data, y, **more)
     every = vectors(y, more)
-    with localcontext() as context:
-        context.prec = 60
-        table = [gains(model, fractions(X), codes.tolist()) for codes in every]
     tries, m = len(every), X.shape[1]
     if found.n_permutations + (not found.exact) != tries:
         yield f"n_permutations {found.n_permutations}, exactly {tries}"
-    largest = [max(row[i] for row in table) for i in range(m)]
     # Whether the gains of each label vector (P, m) reach those observed: surely, and perhaps.
     sure, maybe = (np.empty((m, tries, m), dtype=bool) for _ in range(2))
-    for i, g in enumerate(table[0]):
-        for other in range(m):
-            column = [row[other] for row in table]
-            sure[i, :, other] = [a >= g - TIE * largest[other] for a in column]
-            # What is zero up to rounding reaches any gain that is.
+    with localcontext() as context:
+        context.prec = 60
+        table = [gains(model, fractions(X), codes.tolist()) for codes in every]
+        largest = [max(row[i] for row in table) for i in range(m)]
+        for i, g in enumerate(table[0]):
             less = g * NEAR + NEAR**2 * largest[i]
-            maybe[i, :, other] = [a >= g - less for a in column]
+            if _is_separated(model, X[:, i], y):  # a variance of rounding has any size
+                less = g * Decimal("0.99")
+            for other in range(m):
+                column, least, most = [row[other] for row in table], g - less, g - TIE * largest[i]
+                if not np.array_equal(X[:, i], X[:, other]):  # each scale has its own rounding
+                    least, most = min(least, g - ACROSS * g), g + ACROSS * g
+                sure[i, :, other] = [max(a, 0) >= most for a in column]
+                maybe[i, :, other] = [max(a, 0) >= least for a in column]
     order = found.ranking.tolist()
     for name, of in (("pvalues", _own), ("pvalues_fwer", _stepwise), ("false_discoveries", _all)):
         least, most = of(sure, order), of(maybe, order)
         values = getattr(found, name) * tries
-        wrong = (values < least - 1e-9) | (values > most + 1e-9)
-        if np.any(wrong):
-            yield f"{name}: {values.tolist()} / {tries}, exactly {least.tolist()} to {most.tolist()}"
+        if np.any((values < least - 1e-9) | (values > most + 1e-9)):
+            true = f"{least.tolist()} to {most.tolist()}"
+            yield f"{name}: {values.tolist()} / {tries}, exactly {true}"
     if found.pvalues.min() < (1 - 1e-12) / tries:
         yield f"a p-value of {found.pvalues.min()}"
+
+
+def _is_separated(model: Any, x: np.ndarray, y: np.ndarray) -> bool:
+    """Whether the observed classes have no variance, up to rounding."""
+    if getattr(model, "scale", None) != "pooled" and not isinstance(
+        model, ShrunkenCentroidClassifier
+    ):
+        return False
+    column = fractions(x)
+    of = [[v for v, c in zip(column, y, strict=True) if c == k] for k in sorted(set(y.tolist()))]
+    return sum(map(_squares, of)) <= _squares(column) / 10**12
 
 
 def _own(reached: np.ndarray, order: list[int]) -> np.ndarray:

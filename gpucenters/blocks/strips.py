@@ -15,7 +15,6 @@ from ..arrays import numpy_cupy, portable, sparsetools
 from ..arrays.backend import Backend
 from ..arrays.class_lists import ClassLists
 from ..arrays.context import Context
-from ..arrays.functions import clip_negative
 from ..arrays.grid import ranges, row_ranges
 from ..arrays.namespace import array_namespace, is_numpy, sparse_module
 from ..arrays.typing import Array
@@ -30,6 +29,7 @@ from .sparse_sorting import lists_of_entries
 
 _LIST_CHUNKS = 4  # entries in the lists that are worked on at once, in chunks
 _LIST_BYTES = 96  # workspace for each of them
+_OF_SQUARES = 2.0**-51  # the rounding of a sum of squares of n values is n times as large, or less
 
 Task = Callable[[SortedColumns | LabelledColumns], tuple[Array, ...]]
 
@@ -270,8 +270,11 @@ def _class_weight(labels: Labels) -> Array:
 
 
 def _about_class_means(total: Array, square: Array, labels: Labels) -> Array:
-    """Sums of squares about the class means, from sums of x and x^2: (K, b, p)."""
-    return clip_negative(square - total * (total / _class_weight(labels)))
+    """Sums of squares about the class means, from sums of x and x^2; 0 for those of rounding."""
+    weight = _class_weight(labels)
+    found = square - total * (total / weight)
+    rounding = _OF_SQUARES * weight * square
+    return array_namespace(found).where(found > rounding, found, 0 * found)
 
 
 def _sums_of_classes(

@@ -276,7 +276,8 @@ def shrunken_null_gain(offset: float) -> NullGain:
         sigma = xp.where(s + offset > 0, s + offset, xp.ones_like(s))
         # An error of s^2 is one of s by its root where s is 0.
         of_square = _of_squares(strip, start, stop, labels) / scale_divisor(samples, "pooled")
-        of_s = of_square / (s + xp.sqrt(of_square) + (of_square == 0))
+        root = s + xp.sqrt(of_square)
+        of_s = of_square / xp.where(root > 0, root, xp.ones_like(root))
         n, largest = len(samples.codes), max(samples.class_weight)
         unit = math.sqrt(1 / largest - 1 / n)  # the least m_c
         error = _OF_MEANS * strip.spread(start, stop, 1) / (sigma * unit)

@@ -31,7 +31,7 @@ from gpucenters.arrays.context import Context
 from gpucenters.blocks.convert import as_block
 from gpucenters.blocks.labels import Labels
 from gpucenters.blocks.samples import make_samples
-from gpucenters.estimators.permutation import PermutedLabels
+from gpucenters.estimators.permuted_labels import PermutedLabels
 from gpucenters.solvers import ranking_key
 from gpucenters.solvers.permutation import _map_runs
 

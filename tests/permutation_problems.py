@@ -212,7 +212,9 @@ def _shrunken(of: list[list[Fraction]], offset: Fraction) -> Decimal:
     sigma = _root(sum(map(_squares, of)) / (n - len(of))) + times(offset, Decimal(1))
     mean = sum(map(sum, of)) / n
     unit = [_root(Fraction(1, len(v)) - Fraction(1, n)) * (sigma or Decimal(1)) for v in of]
-    return max(times(abs(sum(v) / len(v) - mean), 1 / u) for v, u in zip(of, unit, strict=True))
+    off = [abs(sum(v) / len(v) - mean) for v in of]
+    off = [a if a > n * EPS * abs(mean) else Fraction(0) for a in off]  # the rule of the model
+    return max(times(a, 1 / u) for a, u in zip(off, unit, strict=True))
 
 
 def vectors(y: np.ndarray, more: dict[str, Any]) -> np.ndarray:
@@ -240,13 +242,14 @@ def differences(
         table = [gains(model, fractions(X), codes.tolist()) for codes in every]
         largest = [max(row[i] for row in table) for i in range(m)]
         for i, g in enumerate(table[0]):
-            less = g * NEAR + NEAR**2 * largest[i]
+            less = g * NEAR + NEAR**2 * largest[i] + _of_sums(model, X[:, i], y, g)
             if _is_separated(model, X[:, i], y):  # a variance of rounding has any size
                 less = g * Decimal("0.99")
             for other in range(m):
                 column, least, most = [row[other] for row in table], g - less, g - TIE * largest[i]
                 if not np.array_equal(X[:, i], X[:, other]):  # each scale has its own rounding
-                    least, most = min(least, g - ACROSS * g), g + ACROSS * g
+                    across = ACROSS * g + less
+                    least, most = g - across, g + across
                 sure[i, :, other] = [max(a, 0) >= most for a in column]
                 maybe[i, :, other] = [max(a, 0) >= least for a in column]
     order = found.ranking.tolist()
@@ -258,6 +261,14 @@ def differences(
             yield f"{name}: {values.tolist()} / {tries}, exactly {true}"
     if found.pvalues.min() < (1 - 1e-12) / tries:
         yield f"a p-value of {found.pvalues.min()}"
+
+
+def _of_sums(model: Any, x: np.ndarray, y: np.ndarray, gain: Decimal) -> Decimal:
+    """What the rounding of sums of counts may do to a gain: the bound of ``solvers/README.md``."""
+    if not isinstance(model, SparseMultinomialNB | SparsePoissonNB):
+        return Decimal(0)
+    error = Decimal((len(y) + 16) / 2**50 * float(np.sqrt(x.sum(dtype=float) + y.max() + 1)))
+    return 2 * error * max(gain, Decimal(0)).sqrt() + error * error
 
 
 def _is_separated(model: Any, x: np.ndarray, y: np.ndarray) -> bool:

@@ -65,11 +65,26 @@ def test_permuted_labels_are_timed_beside_refits(
     path = tmp_path / "figures.json"
     permutations.run(
         argparse.Namespace(
-            device="cpu", repeat=1, json=str(path), permutations=5, models=["l2", "l1"]
+            device="cpu", repeat=1, json=str(path), permutations=5, models=["l2", "l1"], levels=None
         )
     )
     written = json.loads(path.read_text())["models"]
     assert all(np.isfinite(row["ratio"]) for row in written.values()) and len(written) == 2
+
+
+def test_levels_of_null_data_are_printed_for_each_number_of_permutations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    from bench import permutations
+
+    few = {"l2, donors": permutations.SCENARIOS["l2, donors"]}
+    monkeypatch.setattr(permutations, "SCENARIOS", few)
+    path = tmp_path / "levels.json"
+    permutations.run(argparse.Namespace(levels=2, json=str(path)))
+    row = json.loads(path.read_text())["scenarios"]["l2, donors"]
+    assert row["pvalues"][:2] == row["k_at"][:2] == [0, 0]  # 5 and 10 permutations
+    assert "l2, donors" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_matrix])

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
+from permutation_problems import differences, draw
 from scipy import stats
 from sklearn.base import clone
 from test_path import _texts
@@ -30,9 +31,9 @@ from gpucenters.arrays.context import Context
 from gpucenters.blocks.convert import as_block
 from gpucenters.blocks.labels import Labels
 from gpucenters.blocks.samples import make_samples
-from gpucenters.estimators.permutation import PermutedLabels
+from gpucenters.estimators.permuted_labels import PermutedLabels
 from gpucenters.solvers import ranking_key
-from gpucenters.solvers.permutation import _map_gains
+from gpucenters.solvers.permutation import _map_runs
 
 EXACT = [L2CenterClassifier(), L1CenterClassifier(), SparseBernoulliNB(), SparsePoissonNB()]
 ROUNDED = [
@@ -68,16 +69,17 @@ def _null(model: Any, X: Any, y: np.ndarray, codes: np.ndarray) -> np.ndarray:
     block = model._read(as_block(X, backend))
     samples = make_samples(y, X.shape[0], backend)
     xp, m = backend.xp, X.shape[1]
-    gain = model._null_gain(block, samples, ctx)
+    gain = model._null_gain(block, ctx).gain
+    xp, m = backend.xp, X.shape[1]
     batches = lambda: [Labels(backend.asarray(codes), samples)]  # noqa: E731
     every = xp.flip(backend.arange(m))
-    parts = [g for _, _, g in _map_gains(lambda g, _: g, gain, block, every, batches, ctx)]
+    parts = [g for _, _, g in _map_runs(lambda run: gain(*run, ctx), block, every, batches, ctx)]
     return xp.flip(xp.concat(parts), axis=0)
 
 
 def _shuffled(y: np.ndarray, count: int) -> np.ndarray:
     codes = y.astype(np.uint8)
-    return PermutedLabels(codes, np.zeros(len(y), int), count, 5).codes(0, count)
+    return PermutedLabels(codes, np.zeros(len(y), int), count, 5).codes(np.arange(count))
 
 
 def _refits(model: Any, X: Any, codes: np.ndarray, backend: Any) -> np.ndarray:
@@ -133,6 +135,7 @@ def _by_definition(
     key = ranking_key(clone(model).fit(X, y).scores_)
     null = np.stack([ranking_key(clone(model).fit(X, c).scores_) for c in codes.T])
     tries, order = len(null) + itself, np.argsort(-key, kind="stable")
+    here = np.sum(key[:, None] >= key, axis=0)
     fwer, before = np.empty(len(key)), 0.0
     for rank, i in enumerate(order):
         largest = null[:, order[rank:]].max(axis=1)
@@ -140,7 +143,7 @@ def _by_definition(
     return {
         "pvalues": (itself + np.sum(null >= key, axis=0)) / tries,
         "pvalues_fwer": fwer,
-        "false_discoveries": np.sum(null[:, :, None] >= key, axis=(0, 1)) / len(null),
+        "false_discoveries": (np.sum(null[:, :, None] >= key, axis=(0, 1)) + itself * here) / tries,
         "ranking": order,
     }
 
@@ -148,7 +151,7 @@ def _by_definition(
 @pytest.mark.parametrize("model", EXACT, ids=_id)
 def test_p_values_are_those_of_their_definitions(model: Any, backend: Any) -> None:
     X, y = _problem(2, seed=3)
-    codes = PermutedLabels(y.astype(np.uint8), np.zeros(len(y), int), 60, 7).codes(0, 60)
+    codes = PermutedLabels(y.astype(np.uint8), np.zeros(len(y), int), 60, 7).codes(np.arange(60))
     expected = _by_definition(model, X.astype(np.float64), y, codes, itself=1)
     expected["qvalues"] = stats.false_discovery_control(expected["pvalues"])
     for container in backend.containers(X):
@@ -187,6 +190,53 @@ def test_host_data_may_be_compared_on_a_device(model: Any) -> None:
             np.testing.assert_array_equal(getattr(there, name), getattr(here, name))
 
 
+# --- ties ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    "model",
+    [L2CenterClassifier(), *ROUNDED, SparsePoissonNB(), SparseGaussianNB(pooling=1)],
+    ids=_id,
+)
+def test_exact_p_values_count_the_observed_labels_and_those_with_classes_swapped(
+    model: Any, kind: Any, backend: Any
+) -> None:
+    """However the sums of many label vectors are rounded."""
+    rng = np.random.default_rng(0)
+    for offset, y, swapped in (
+        (37, [0, 1, 1, 0, 1, 0], 2),
+        (1e6, [0, 1, 2, 0, 1, 2], 6),
+        (1e6, [0, 1, 1, 0, 1, 1], 1),
+    ):
+        X = (offset + rng.normal(size=(6, 300))).astype(kind)
+        for container in backend.containers(X, (kind,)):
+            found = permutation_gains(model, container, np.array(y))
+            assert found.exact
+            for p in (found.pvalues, found.pvalues_fwer):
+                assert p.min() >= swapped / found.n_permutations * (1 - 1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("seed", range(5))
+def test_p_values_are_those_of_exact_arithmetic(seed: int, backend: Any) -> None:
+    """`make attack ATTACK=permutations` has more."""
+    rng = np.random.default_rng(seed)
+    for _ in range(10):
+        model, X, y, more = draw(rng)
+        kinds = backend.containers(X, (X.dtype.type,))
+        wrong = list(differences(model, X, y, more, kinds[rng.integers(len(kinds))]))
+        assert not wrong, (model, X, y, more, wrong)
+
+
+def test_a_difference_of_class_means_keeps_its_digits_at_an_offset(backend: Any) -> None:
+    """Sums of the values themselves would leave none."""
+    X = 2.0**52 + np.array([[0.0], [1], [2], [3], [4], [5], [6], [11]])
+    y = np.array([0, 0, 0, 0, 1, 1, 1, 1])
+    for container in backend.containers(X):
+        assert permutation_gains(L2CenterClassifier(), container, y).pvalues[0] == 2 / 70
+
+
 # --- label vectors ---------------------------------------------------------------------------
 
 
@@ -216,12 +266,12 @@ def test_labels_are_permuted_within_their_groups_and_every_order_is_as_likely() 
     codes, groups = np.array([0, 1, 0, 1, 1, 2]), np.array([1, 0, 1, 0, 1, 0])
     found = PermutedLabels(codes, groups, 8, 0)
     assert not found.exact
-    labels = found.codes(0, 8)
-    np.testing.assert_array_equal(labels[:, 3:5], found.codes(3, 5))
-    many = PermutedLabels(np.tile(codes, 2), np.tile(groups, 2), 3000, 0).codes(0, 3000)
+    labels = found.codes(np.arange(8))
+    np.testing.assert_array_equal(labels[:, 3:5], found.codes(np.array([3, 4])))
+    many = PermutedLabels(np.tile(codes, 4), np.tile(groups, 4), 3000, 0).codes(np.arange(3000))
     for group in (0, 1):
-        rows = np.tile(groups, 2) == group
-        expected = np.bincount(np.tile(codes, 2)[rows], minlength=3)
+        rows = np.tile(groups, 4) == group
+        expected = np.bincount(np.tile(codes, 4)[rows], minlength=3)
         for c in range(3):
             share = np.mean(many[rows] == c, axis=1)
             mean = expected[c] / rows.sum()
@@ -239,6 +289,76 @@ def test_groups_remove_what_the_groups_explain() -> None:
     within = permutation_gains(L2CenterClassifier(), X, y, 199, groups=batch, random_state=0)
     assert free.pvalues[0] == 1 / 200
     assert within.pvalues[0] > 0.05 >= within.pvalues[1]
+
+
+@pytest.mark.parametrize("model", [SparsePoissonNB(), *EXACT[:2], ROUNDED[1]], ids=_id)
+def test_labels_of_whole_groups_are_exchanged_whatever_their_sizes(
+    model: Any, backend: Any
+) -> None:
+    """Classes change their size with the labels, and gains are still those of refits."""
+    sizes = np.array([1, 4, 2, 3, 2, 5])
+    groups = np.repeat(np.arange(6), sizes)
+    of_groups = np.array([0, 0, 1, 1, 0, 1])
+    rng = np.random.default_rng(3)
+    rows = rng.permutation(len(groups))
+    groups = groups[rows]
+    X, y = rng.integers(0, 9, (len(groups), 5)).astype(float), of_groups[groups]
+    every = np.array(sorted(set(itertools.permutations(of_groups.tolist()))))
+    expected = _by_definition(model, X, y, every[:, groups].T, itself=0)
+    for container in backend.containers(X):
+        found = permutation_gains(model, container, y, groups=groups + 7, permute="groups")
+        assert found.exact and found.n_permutations == 20
+        for name, value in expected.items():
+            np.testing.assert_allclose(getattr(found, name), value, rtol=1e-14, err_msg=name)
+
+
+def test_labels_of_many_groups_are_exchanged_at_random_and_in_batches_of_one_size() -> None:
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(1, 4, 12)
+    groups, of_groups = np.repeat(np.arange(12), sizes), np.arange(12) % 3
+    labels = PermutedLabels(of_groups, np.zeros(12, int), 500, 0, groups)
+    assert not labels.exact
+    batches = labels.batches(64)
+    np.testing.assert_array_equal(np.sort(np.concatenate(batches)), np.arange(500))
+    for numbers in batches:
+        codes = labels.codes(numbers)
+        assert len(np.unique([np.bincount(c, minlength=3) for c in codes.T], axis=0)) == 1
+        assert all(len(set(codes[groups == g, 0])) == 1 for g in range(12))
+    X = rng.normal(size=(len(groups), 4))
+    found = permutation_gains(
+        L2CenterClassifier(scale="pooled"), X, of_groups[groups], 500, groups, 0, permute="groups"
+    )
+    assert found.n_permutations == 500 and not found.exact
+
+
+def test_whole_groups_hold_the_level_where_samples_of_a_group_are_alike() -> None:
+    """Donors with two labels: each sample repeats its donor, which all samples seem to confirm."""
+    donor, free, whole = np.repeat(np.arange(8), 10), 0, 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(8, 1))[donor] + 0.3 * rng.normal(size=(80, 1))
+        y = rng.permutation(np.arange(8) % 2)[donor]
+        found = permutation_gains(L2CenterClassifier(), X, y, 99, random_state=seed)
+        free += found.pvalues[0] <= 0.05
+        found = permutation_gains(L2CenterClassifier(), X, y, groups=donor, permute="groups")
+        whole += found.pvalues[0] <= 0.05
+    assert free > 20 and whole <= stats.binom.ppf(0.9999, 60, 0.05)
+
+
+def test_what_can_be_permuted_must_be_said() -> None:
+    X, y = _problem(2)
+    model = L2CenterClassifier()
+    with pytest.raises(ValueError, match="Use permute='groups' to exchange the labels of whole"):
+        permutation_gains(model, X, y, groups=y)
+    with pytest.raises(ValueError, match=r"group a are not all equal: rows 0 and \d+ differ"):
+        permutation_gains(model, X, y, groups=["a"] * len(y), permute="groups")
+    with pytest.raises(ValueError, match="needs groups"):
+        permutation_gains(model, X, y, permute="groups")
+    with pytest.raises(ValueError, match="permute='blocks'"):
+        permutation_gains(model, X, y, groups=y, permute="blocks")
+    y, groups = np.array([0, 0, 0, 1, 1]), [0, 0, 0, 1, 2]  # class 0 may have one sample
+    with pytest.raises(ValueError, match="ddof=1 leaves a class of 1 sample"):
+        permutation_gains(SparseGaussianNB(ddof=1), X[:5], y, groups=groups, permute="groups")
 
 
 # --- what the p-values promise ---------------------------------------------------------------
@@ -339,6 +459,19 @@ def test_k_at_by_benjamini_hochberg_says_when_there_are_too_few_permutations() -
         assert few.k_at(0.05, method="bh") == 0
     enough = _made([0.01] * 20 + [0.5] * 80, [0.0] * m, np.arange(m, 0, -1.0))
     assert enough.k_at(0.05, method="bh") == 20
+
+
+@pytest.mark.parametrize("count", [5, 10])
+def test_k_at_finds_nothing_where_too_few_permutations_cannot_show_it(count: int) -> None:
+    """A rate of 0 was estimated for one feature in six, or eleven, of data without any."""
+    kept = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(20, 10)), rng.permutation(np.arange(20) % 2)
+        found = permutation_gains(L2CenterClassifier(), X, y, count, random_state=seed)
+        with pytest.warns(UserWarning, match=f"the estimates of {count} permutations are at least"):
+            kept += found.k_at(0.05) > 0
+    assert kept == 0
 
 
 @pytest.mark.parametrize("fdr", [0, -0.1, 1.5, float("nan"), "a", True])

@@ -138,12 +138,15 @@ class Permutations:
     def pvalues(self, model: Any, source: Source, found: Comparison) -> dict[int, np.ndarray]:
         """P-values of the model without blocks, of each class that is listed."""
         pvalues = {}
+        permute = "groups" if self.blocks.are_of_one_group(found) else "within"
         for c in found.listed:
             kept = found.codes >= 0
             if found.reference is not None:
                 kept = (found.codes == c) | (found.codes == found.reference)
             X, y = source.matrix(source.adata[kept]), found.codes[kept] == c
             of, seed = self.blocks.of_cell[kept], self.random_state
-            gains = permutation_gains(model, X, y, self.count, groups=of, random_state=seed)
+            gains = permutation_gains(
+                model, X, y, self.count, groups=of, permute=permute, random_state=seed
+            )
             pvalues[c] = gains.pvalues
         return pvalues

@@ -36,7 +36,7 @@ class Strip(Protocol):
     def cuts(self, permutations: int, size: int) -> list[tuple[int, int]]:
         """(start, stop) of runs of columns, of about ``size`` values and sums each."""
 
-    def label_sums(self, labels: Labels, start: int, stop: int) -> Array:
+    def label_sums(self, labels: Labels, start: int, stop: int, *, relative: bool = False) -> Array:
         """Sums of x over each class of each permutation, in some columns: (K, b, p), float64.
 
         Exact where values are integers and sums are less than 2^53.
@@ -45,10 +45,19 @@ class Strip(Protocol):
         ----------
         labels : Labels
         start, stop : int
+        relative : bool
+            Of x less its shift, a value of the column, so that an offset of the column does not
+            cancel in differences of the sums. The shift is 0 for sparse columns without need of it.
         """
 
-    def label_moments(self, labels: Labels, start: int, stop: int) -> tuple[Array, Array]:
-        """Sums, and sums of squares about the class means: two arrays of shape (K, b, p)."""
+    def label_moments(self, labels: Labels, start: int, stop: int) -> tuple[Array, Array, Array]:
+        """Relative sums, sums of squares about the class means, and the shift of each column.
+
+        Two arrays of shape (K, b, p), and one of shape (b,).
+        """
+
+    def spread(self, start: int, stop: int, power: int) -> Array:
+        """Sums over all samples of |x - shift|, or of its squares for a power of 2: (b,)."""
 
     def map_label_medians(
         self,

@@ -18,7 +18,7 @@ class Labels:
     codes : array of integers of shape (n, p)
         On the backend of the samples.
     samples : Samples
-        The observed ones, without weights: each permutation has as many samples of each class.
+        One of the permutations, without weights: each has as many samples of each class.
     """
 
     codes: Array

@@ -7,7 +7,7 @@ indicators of the classes, and a column that is sorted once gives the sorted lis
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,9 +15,8 @@ from ..arrays import numpy_cupy, portable, sparsetools
 from ..arrays.backend import Backend
 from ..arrays.class_lists import ClassLists
 from ..arrays.context import Context
-from ..arrays.functions import clip_negative
 from ..arrays.grid import ranges, row_ranges
-from ..arrays.namespace import is_numpy, sparse_module
+from ..arrays.namespace import array_namespace, is_numpy, sparse_module
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray
 from .compressed import INT32, Compressed
@@ -30,6 +29,7 @@ from .sparse_sorting import lists_of_entries
 
 _LIST_CHUNKS = 4  # entries in the lists that are worked on at once, in chunks
 _LIST_BYTES = 96  # workspace for each of them
+_OF_SQUARES = 2.0**-51  # the rounding of a sum of squares of n values is n times as large, or less
 
 Task = Callable[[SortedColumns | LabelledColumns], tuple[Array, ...]]
 
@@ -58,29 +58,36 @@ class DenseStrip:
         return list(ranges(d, max(1, size // max(n, permutations))))
 
     def _columns(self, start: int, stop: int) -> Array:
-        """Some columns as contiguous rows, float64."""
+        """Some columns as rows, float64."""
         xp = self.backend.xp
-        lines = xp.permute_dims(self.array[:, start:stop], (1, 0))
-        return xp.astype(lines, xp.float64)
+        return xp.astype(xp.permute_dims(self.array[:, start:stop], (1, 0)), xp.float64)
 
-    def label_sums(self, labels: Labels, start: int, stop: int) -> Array:
-        """Sums of x over each class of each permutation: see `Strip`."""
+    def _relative(self, start: int, stop: int) -> tuple[Array, Array]:
+        """Some columns as rows, less the value of each that is nearest its mean, and this value."""
         xp, lines = self.backend.xp, self._columns(start, stop)
-        exact = is_numpy(xp) and _sums_are_exact(lines)
-        total = xp.sum(lines, axis=1) if exact else None
+        off = xp.abs(lines - xp.mean(lines, axis=1, keepdims=True))
+        shift = xp.take_along_axis(lines, xp.argmin(off, axis=1)[:, None], axis=1)
+        return lines - shift, shift[:, 0]
+
+    def label_sums(self, labels: Labels, start: int, stop: int, *, relative: bool = False) -> Array:
+        """Sums of x over each class of each permutation: see `Strip`."""
+        xp = self.backend.xp
+        lines = self._relative(start, stop)[0] if relative else self._columns(start, stop)
+        total = xp.sum(lines, axis=1) if _sums_are_exact(lines) else None
         return _sums_of_classes(lambda d: lines @ d, labels, total)
 
-    def label_moments(self, labels: Labels, start: int, stop: int) -> tuple[Array, Array]:
+    def label_moments(self, labels: Labels, start: int, stop: int) -> tuple[Array, Array, Array]:
         """Sums, and sums of squares about the class means: see `Strip`."""
-        lines = self._columns(start, stop)
-        # Relative to the first sample: so squares do not cancel, and integers stay integers.
-        first = lines[:, :1]
-        lines = lines - first
+        lines, shift = self._relative(start, stop)
         total = _sums_of_classes(lambda d: lines @ d, labels, None)
         squares = lines * lines
         square = _sums_of_classes(lambda d: squares @ d, labels, None)
-        w = self.backend.asarray(labels.samples.class_weight)[:, None, None]
-        return total + w * first, clip_negative(square - total * (total / w))
+        return total, _about_class_means(total, square, labels), shift
+
+    def spread(self, start: int, stop: int, power: int) -> Array:
+        """Sums of |x - shift| or of its squares: see `Strip`."""
+        lines, _ = self._relative(start, stop)
+        return self.backend.xp.sum(lines * lines if power == 2 else abs(lines), axis=1)
 
     def map_label_medians(
         self,
@@ -100,6 +107,28 @@ class DenseStrip:
         values = xp.astype(values, xp.float64)
         found = task(LabelledColumns(backend, values, origin, labels))
         return [xp.reshape(part, (-1, p)) for part in found]
+
+
+@dataclass(frozen=True)
+class _Entries:
+    """Stored values of columns of sparse data, relative to a value of each.
+
+    Attributes
+    ----------
+    rows, z : arrays of shape (e,)
+        Row and value, less the shift, of each.
+    offsets : array of integers of shape (b + 1,)
+        Where the columns begin.
+    shift : array of shape (b,)
+    lacking : array of shape (b,), float64
+        How many values are not stored: they are minus the shift.
+    """
+
+    rows: SparseArray
+    z: SparseArray
+    offsets: SparseArray
+    shift: SparseArray
+    lacking: SparseArray
 
 
 @dataclass(frozen=True)
@@ -124,59 +153,65 @@ class SparseStrip:
         cost = self.matrix.host_indptr + permutations * np.arange(self.width + 1)
         return list(row_ranges(cost, size))
 
-    def label_sums(self, labels: Labels, start: int, stop: int) -> Array:
-        """Sums of x over each class of each permutation: see `Strip`."""
-        backend, (rows, values, offsets) = (
-            self.matrix.backend,
-            self.matrix.columns(start, stop),
-        )
-        xp = backend.xp
-        values = xp.astype(values, xp.float64)
-        total = None
-        if is_numpy(xp) and _sums_are_exact(values):
-            ones = np.ones((self.matrix.shape[0], 1))
-            total = self._product(rows, values, offsets, ones)[:, 0]
-        return _sums_of_classes(lambda d: self._product(rows, values, offsets, d), labels, total)
+    def _entries(self, start: int, stop: int) -> _Entries:
+        """The stored values of some columns as they are."""
+        xp, (rows, values, offsets) = self.matrix.backend.xp, self.matrix.columns(start, stop)
+        lacking = self.matrix.shape[0] - xp.astype(offsets[1:] - offsets[:-1], xp.float64)
+        return _Entries(rows, xp.astype(values, xp.float64), offsets, lacking * 0, lacking)
 
-    def _product(
-        self, rows: SparseArray, values: SparseArray, offsets: SparseArray, factor: SparseArray
-    ) -> SparseArray:
-        """The transpose of some columns times a matrix of shape (n, p): (b, p)."""
-        xp, b = self.matrix.backend.xp, offsets.shape[0] - 1
+    def _relative(self, start: int, stop: int, *, squares: bool = False) -> _Entries:
+        """Some columns, less their first value where they store all values.
+
+        With ``squares`` also where these cancel: nearly all values are stored there.
+        """
+        e, xp, backend = self._entries(start, stop), self.matrix.backend.xp, self.matrix.backend
+        shifted = e.lacking == 0
+        if squares:
+            total, square = (self._product(e, v, self._one)[:, 0] for v in (e.z, e.z * e.z))
+            shifted = shifted | is_ill_conditioned(total, square, float(self.matrix.shape[0]))
+        first = xp.take(xp.concat([e.z, backend.zeros(1)]), e.offsets[:-1])
+        shift = xp.where(shifted, first, e.shift)
+        of_entry = numpy_cupy.repeat_per_row(shift, e.offsets, e.z.shape[0], xp, e.rows)
+        return replace(e, z=e.z - of_entry, shift=shift)
+
+    @property
+    def _one(self) -> SparseArray:
+        return self.matrix.backend.xp.ones((self.matrix.shape[0], 1))
+
+    def label_sums(self, labels: Labels, start: int, stop: int, *, relative: bool = False) -> Array:
+        """Sums of x over each class of each permutation: see `Strip`."""
+        e = self._relative(start, stop) if relative else self._entries(start, stop)
+        total = self._product(e, e.z, self._one)[:, 0] if _sums_are_exact(e.z) else None
+        return _sums_of_classes(lambda d: self._product(e, e.z, d), labels, total)
+
+    def _product(self, e: _Entries, values: SparseArray, factor: SparseArray) -> SparseArray:
+        """The transpose of columns of such values times a matrix of shape (n, p): (b, p)."""
+        xp, b = self.matrix.backend.xp, e.offsets.shape[0] - 1
         if is_numpy(xp) and sparsetools.AVAILABLE:
             out = np.zeros((b, factor.shape[1]))
-            sparsetools.add_product(offsets, rows, values, factor, out)
+            sparsetools.add_product(e.offsets, e.rows, values, factor, out)
             return out
         shape = (b, self.matrix.shape[0])
-        return sparse_module(xp).csr_matrix((values, rows, offsets), shape=shape) @ factor
+        return sparse_module(xp).csr_matrix((values, e.rows, e.offsets), shape=shape) @ factor
 
-    def label_moments(self, labels: Labels, start: int, stop: int) -> tuple[Array, Array]:
-        """Sums, and sums of squares about the class means: see `Strip`.
-
-        From raw sums, as of any sparse data. Columns where these cancel store nearly all values:
-        there the sums are taken relative to the mean of the stored values.
-        """
-        backend, n = self.matrix.backend, self.matrix.shape[0]
-        rows, values, offsets = self.matrix.columns(start, stop)
-        xp, x = backend.xp, backend.xp.astype(values, backend.xp.float64)
-        one = backend.xp.ones((n, 1))
-        stored = xp.astype(offsets[1:] - offsets[:-1], xp.float64)
-        sums, squares = (self._product(rows, v, offsets, one)[:, 0] for v in (x, x * x))
-        ill = is_ill_conditioned(sums, squares, float(n))
-        mean = xp.where(ill, sums / xp.maximum(stored, xp.ones_like(stored)), stored * 0)
-        of_entry = numpy_cupy.repeat_per_row(mean, offsets, x.shape[0], xp, rows)
-        z = x - of_entry
-        w = backend.asarray(labels.samples.class_weight)[:, None, None]
+    def label_moments(self, labels: Labels, start: int, stop: int) -> tuple[Array, Array, Array]:
+        """Sums, and sums of squares about the class means: see `Strip`."""
+        e = self._relative(start, stop, squares=True)
 
         def sums_of(v: SparseArray) -> Array:
-            return _sums_of_classes(lambda d: self._product(rows, v, offsets, d), labels, None)
+            return _sums_of_classes(lambda d: self._product(e, v, d), labels, None)
 
-        total, square, held = sums_of(z), sums_of(z * z), sums_of(xp.ones_like(z))
-        shift = mean[:, None]
-        raw = total + held * shift
-        # The values that are not stored are zero: they are minus the shift.
-        total, square = total - (w - held) * shift, square + (w - held) * (shift * shift)
-        return raw, clip_negative(square - total * (total / w))
+        total, square = sums_of(e.z), sums_of(e.z * e.z)
+        xp, shift = self.matrix.backend.xp, e.shift[:, None]
+        if bool(xp.any(e.lacking * e.shift != 0)):
+            lacking = _class_weight(labels) - sums_of(xp.ones_like(e.z))
+            total, square = total - lacking * shift, square + lacking * (shift * shift)
+        return total, _about_class_means(total, square, labels), e.shift
+
+    def spread(self, start: int, stop: int, power: int) -> Array:
+        """Sums of |x - shift| or of its squares: see `Strip`."""
+        e = self._relative(start, stop)  # so nothing is shifted where values lack
+        return self._product(e, e.z * e.z if power == 2 else abs(e.z), self._one)[:, 0]
 
     def map_label_medians(
         self,
@@ -221,11 +256,25 @@ class SparseStrip:
 
 
 def _sums_are_exact(values: SparseArray) -> bool:
-    """Whether values of NumPy are integers, all of whose sums are exact in any order."""
+    """Whether these are integers of NumPy, all of whose sums are exact in any order."""
+    if not is_numpy(array_namespace(values)):
+        return False
     few = values[:1]  # most often they tell
     if np.any(few != np.rint(few)) or np.any(values != np.rint(values)):
         return False
     return bool(np.sum(np.abs(values)) < EXACT_INTEGERS)
+
+
+def _class_weight(labels: Labels) -> Array:
+    return labels.samples.backend.asarray(labels.samples.class_weight)[:, None, None]
+
+
+def _about_class_means(total: Array, square: Array, labels: Labels) -> Array:
+    """Sums of squares about the class means, from sums of x and x^2; 0 for those of rounding."""
+    weight = _class_weight(labels)
+    found = square - total * (total / weight)
+    rounding = _OF_SQUARES * weight * square
+    return array_namespace(found).where(found > rounding, found, 0 * found)
 
 
 def _sums_of_classes(

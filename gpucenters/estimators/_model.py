@@ -301,7 +301,7 @@ class CenterModel(Model):
     def _select(self, centers: Centers, ctx: Context) -> Selection:
         return centers.select(self.k, ctx)
 
-    def _null_gain(self, block: Block, samples: Samples, ctx: Context) -> NullGain:
+    def _null_gain(self, block: Block, ctx: Context) -> NullGain:
         """The gains of this fitted model under permuted labels, for `permutation_gains`."""
         raise NotImplementedError
 

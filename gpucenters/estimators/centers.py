@@ -13,7 +13,8 @@ from ..blocks.block import Block
 from ..blocks.samples import Samples
 from ..solvers.l1 import L1Centers, solve_l1
 from ..solvers.l2 import L2Centers, solve_l2
-from ..solvers.permutation import NullGain, l1_null_gain, l2_null_gain
+from ..solvers.null_gains import l1_null_gain, l2_null_gain
+from ..solvers.permutation import NullGain
 from ..solvers.scaling import check_scale
 from ..statistics.base import Recipe
 from ..statistics.moments import ClassMoments, class_moments
@@ -135,8 +136,8 @@ class L2CenterClassifier(NearestCenterDecision, FeatureSelector, StatisticsClass
     ) -> L2Centers:
         return solve_l2(statistics, ctx, params["scale"])
 
-    def _null_gain(self, block: Block, samples: Samples, ctx: Context) -> NullGain:
-        return l2_null_gain(samples, self.scale, self.scale_)
+    def _null_gain(self, block: Block, ctx: Context) -> NullGain:
+        return l2_null_gain(self.scale, self.scale_)
 
 
 class L1CenterClassifier(FeatureSelector, CenterClassifier):
@@ -235,8 +236,8 @@ class L1CenterClassifier(FeatureSelector, CenterClassifier):
     def _solve(self, block: Block, samples: Samples, ctx: Context) -> Fitted:
         return Fitted(block.backend, solve_l1(block, samples, ctx, self.scale), {"k": self.k})
 
-    def _null_gain(self, block: Block, samples: Samples, ctx: Context) -> NullGain:
-        return l1_null_gain(samples, self.scale, self.scale_)
+    def _null_gain(self, block: Block, ctx: Context) -> NullGain:
+        return l1_null_gain(self.scale, self.scale_)
 
     def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
         support = self._selection().support

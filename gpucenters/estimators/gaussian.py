@@ -176,8 +176,8 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
         chosen = params["pooling"], params["var_smoothing"], params["ddof"]
         return solve_gaussian(statistics, ctx, *chosen)
 
-    def _null_gain(self, block: Block, samples: Samples, ctx: Context) -> NullGain:
-        return gaussian_null_gain(samples, self.pooling, self.epsilon_, self.ddof)
+    def _null_gain(self, block: Block, ctx: Context) -> NullGain:
+        return gaussian_null_gain(self.pooling, self.epsilon_, self.ddof)
 
     def _densities(self) -> Params:
         """What the decision reads of the support."""

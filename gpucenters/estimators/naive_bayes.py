@@ -23,7 +23,8 @@ from ..solvers.multinomial import (
     check_tol,
     solve_multinomial,
 )
-from ..solvers.permutation import NullGain, bernoulli_null_gain, multinomial_null_gain
+from ..solvers.null_gains import bernoulli_null_gain, multinomial_null_gain
+from ..solvers.permutation import NullGain
 from ..solvers.selection import Selection
 from ..solvers.smoothing import check_alpha
 from ..statistics.base import Recipe
@@ -201,8 +202,8 @@ class SparseBernoulliNB(_NaiveBayes, LikelihoodRatioTests):
     def _tail(self, gain: Array, statistics: ClassSums) -> np.ndarray:
         return chi2_tail(2 * gain, statistics.shape[0] - 1)
 
-    def _null_gain(self, block: Block, samples: Samples, ctx: Context) -> NullGain:
-        return bernoulli_null_gain(samples, check_alpha(self.alpha))
+    def _null_gain(self, block: Block, ctx: Context) -> NullGain:
+        return bernoulli_null_gain(check_alpha(self.alpha))
 
 
 class SparseMultinomialNB(_NaiveBayes):
@@ -352,8 +353,8 @@ class SparseMultinomialNB(_NaiveBayes):
     ) -> MultinomialCenters:
         return solve_multinomial(statistics, ctx, check_alpha(params["alpha"]), params["tol"])
 
-    def _null_gain(self, block: Block, samples: Samples, ctx: Context) -> NullGain:
-        return multinomial_null_gain(block, samples, check_alpha(self.alpha), ctx)
+    def _null_gain(self, block: Block, ctx: Context) -> NullGain:
+        return multinomial_null_gain(block, check_alpha(self.alpha), ctx)
 
     @learned
     def gap_(self) -> float:

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import numbers
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.inputs import check_input
 from ..solvers.permutation import PermutationCounts, count_permutations
 from ..solvers.selection import ranking_key, warn
 from ._base import CenterClassifier, read_only
-from .groups import check_groups
 from .labels import encode_against, host_labels
 from .mahalanobis import MahalanobisCenterClassifier
+from .permuted_labels import PermutedLabels, permuted_labels
 from .validation import check_X, work_backend
 
 
@@ -43,12 +40,13 @@ class PermutationGains:
         ``pvalues`` adjusted by Benjamini & Hochberg: to take the features up to q makes a false
         discovery rate of at most q, if the features are independent or positively dependent.
     false_discoveries : ndarray of shape (n_features,), float64
-        Mean number, over the permutations, of features whose gain under permuted labels reaches the
-        score of the feature (SAM).
+        Mean number, over the permuted label vectors and the observed one, of features whose gain
+        reaches the score of the feature (SAM).
     n_permutations : int
         How many label vectors were compared.
     exact : bool
-        Whether these are all distinct label vectors, the observed one among them.
+        Whether these are all distinct label vectors, the observed one among them: N in place of
+        P + 1 below.
     feature_names : ndarray of shape (n_features,), or None
         Only where X had string column names.
     """
@@ -72,9 +70,10 @@ class PermutationGains:
             Above 0 and at most 1.
         method : {"permutation", "bh"}, default="permutation"
             "permutation": the estimate of SAM for the first k features of ``ranking``, the mean
-            number of gains under permuted labels that reach the k-th score, divided by k. It counts
-            all features as if they were null, so it is too large rather than too small. "bh":
-            ``qvalues``. With P permutations a p-value is at least 1 / (P + 1), so that fewer than
+            number of gains that reach the k-th score, divided by k. The mean is over P permuted
+            label vectors and the observed one, so the estimate is at least 1 / (P + 1); and it
+            counts all features as if they were null, so it is too large rather than too small.
+            "bh": ``qvalues``. A p-value is at least 1 / (P + 1), so that fewer than
             n_features / (fdr (P + 1)) features can never pass.
 
         Returns
@@ -85,26 +84,31 @@ class PermutationGains:
         Warns
         -----
         UserWarning
-            With "bh", where nothing passes and too few permutations alone may be the reason.
+            Where too few permutations alone may be the reason that nothing passes.
         """
         if isinstance(fdr, bool) or not isinstance(fdr, numbers.Real) or not 0 < float(fdr) <= 1:
             raise ValueError(f"fdr={fdr!r} is not valid: use a number above 0 and at most 1.")
-        m = len(self.scores)
+        m, least = len(self.scores), self._least_pvalue()
         if method == "bh":
             passed = int(np.count_nonzero(self.qvalues <= fdr))
-            least = m * self._least_pvalue() / fdr
-            if passed == 0 and least > 1:
+            needed = m * least / fdr
+            if passed == 0 and needed > 1:
                 who = "no number of features can pass"
-                if least <= m:
-                    who = f"{math.ceil(least)} of {m} features or more can pass, and no fewer"
+                if needed <= m:
+                    who = f"{math.ceil(needed)} of {m} features or more can pass, and no fewer"
                 warn(
                     f"no feature passes at fdr={fdr:g}: p-values of {self.n_permutations} "
-                    f"permutations are at least {self._least_pvalue():.3g}, so that by "
-                    f"Benjamini-Hochberg {who}. Use more permutations, or method='permutation'."
+                    f"permutations are at least {least:.3g}, so that by Benjamini-Hochberg {who}. "
+                    "Use more permutations, or method='permutation'."
                 )
             return passed
         if method != "permutation":
             raise ValueError(f"method={method!r} is not valid: use 'permutation' or 'bh'.")
+        if least > fdr:
+            warn(
+                f"no feature can pass at fdr={fdr:g}: the estimates of {self.n_permutations} "
+                f"permutations are at least {least:.3g}. Use more permutations."
+            )
         keys = ranking_key(self.scores)[self.ranking]
         count = np.searchsorted(-keys, -keys, side="right")  # features that reach each score
         good = count[self.false_discoveries[self.ranking] <= fdr * count]
@@ -122,6 +126,8 @@ def permutation_gains(
     groups: Any = None,
     random_state: Any = None,
     verbose: bool = False,
+    *,
+    permute: str = "within",
 ) -> PermutationGains:
     """P-values of all features: their gains against those under permuted labels.
 
@@ -141,10 +147,15 @@ def permutation_gains(
     n_permutations : int, default=1000
         P.
     groups : array of shape (n_samples,), optional
-        Labels are permuted within each group alone: blocks, batches, subjects.
+        The group of each sample: a block, batch, donor or subject.
     random_state : int, RandomState or None, default=None
     verbose : bool, default=False
         Show progress.
+    permute : {"within", "groups"}, default="within"
+        What is exchangeable where there are ``groups``. "within": the labels of the samples of a
+        group, which are permuted within it alone. "groups": whole groups, of any sizes, within each
+        of which all labels are equal; their labels are exchanged, and the samples stay where they
+        are. With few groups there are few label vectors: all of them are taken.
 
     Returns
     -------
@@ -155,14 +166,22 @@ def permutation_gains(
     TypeError
         For a model whose features change with the labels, or of another package.
     ValueError
-        As ``estimator.fit`` raises, for lengths that differ, for missing groups, for groups within
-        which all labels are equal, and for a ``class_weight``.
+        As ``estimator.fit`` raises, for lengths that differ, for missing groups, for "within" where
+        all labels of each group are equal, for "groups" where those of some group are not, and for
+        a ``class_weight``.
 
     Notes
     -----
     The p-value of a feature is ``(1 + b) / (1 + P)``, where b is the number of permutations in
-    which its gain is the observed one or more, compared by the ranking key (40 significant bits).
-    The hypothesis is that the labels are exchangeable (within the groups) given the features.
+    which its gain is the observed one or more: the observed labels count as one vector more. Where
+    all N distinct label vectors are taken, b counts the N - 1 others, and the p-value is ``(1 + b)
+    / N``. Gains that are equal in exact arithmetic count as equal: a permuted gain may be less by
+    2^-38 of the observed one, and by a bound on the rounding of the sums that both are made of. Its
+    formula is in ``solvers/README.md``; it makes p-values larger, never smaller.
+
+    The hypothesis is that the labels are exchangeable given the features: of all samples, of those
+    within each group, or of whole groups. Samples of one donor that share a label are not
+    exchangeable with those of another: to permute all labels finds what tells the donors apart.
 
     A p-value says how surprising a gain is if the feature has nothing to do with the classes. It
     does not say how well a classifier predicts, nor whether a feature tells anything beyond the
@@ -191,6 +210,9 @@ def permutation_gains(
        ionizing radiation response", PNAS 98, 2001.
     .. [3] Y. Benjamini and Y. Hochberg, "Controlling the false discovery rate", J. R. Statist. Soc.
        B 57, 1995.
+    .. [4] B. Phipson and G. Smyth, "Permutation p-values should never be zero", Statist. Appl.
+       Genet. Molec. Biol. 9, 2010.
+    .. [5] A. Winkler et al., "Multi-level block permutation", NeuroImage 123, 2015.
 
     Examples
     --------
@@ -227,12 +249,12 @@ def permutation_gains(
     n = checked.shape[0]
     codes = encode_against(host_labels(y, "permutation_gains", n), model.classes_)
     codes = codes.astype(np.min_scalar_type(len(model.classes_) - 1))
-    labels = PermutedLabels(codes, _group_codes(groups, codes), int(count), random_state)
+    labels = permuted_labels(codes, groups, permute, int(count), random_state)
 
     def task(ctx: Context) -> PermutationCounts:
         block, samples = model._enter(checked, codes, model.classes_, None, ctx)
-        gain = model._null_gain(block, samples, ctx)
-        found = count_permutations(gain, block, samples, labels.codes, labels.count, ctx)
+        gain = model._null_gain(block, ctx)
+        found = count_permutations(gain, block, samples, labels.batches, labels.codes, ctx)
         return found.to_host()
 
     backend, budget = work_backend(model, checked), model.memory_budget
@@ -240,115 +262,22 @@ def permutation_gains(
     return _adjusted(found, labels, getattr(model, "feature_names_in_", None))
 
 
-def _group_codes(groups: Any, codes: np.ndarray) -> np.ndarray:
-    """The group of each sample, 0 for all without groups."""
-    if groups is None:
-        return np.zeros(len(codes), dtype=np.intp)
-    _, order = np.unique(check_groups(groups, len(codes)), return_inverse=True)
-    return order
-
-
-class PermutedLabels:
-    """Permutations of class codes within groups: at random, or all distinct ones if few.
-
-    Parameters
-    ----------
-    codes : ndarray of integers of shape (n,)
-    groups : ndarray of integers of shape (n,)
-    count : int
-        How many at most.
-    random_state : int, RandomState or None
-    """
-
-    def __init__(
-        self, codes: np.ndarray, groups: np.ndarray, count: int, random_state: Any
-    ) -> None:
-        self._codes = codes
-        self._by_group = np.argsort(groups, kind="stable")
-        self._groups = groups
-        sizes = np.bincount(groups)
-        self._cuts = list(itertools.pairwise([0, *np.cumsum(sizes).tolist()]))
-        distinct = self._distinct(count)
-        if distinct == 1:
-            raise ValueError(
-                "the labels cannot be permuted: within each of the groups all of them are equal."
-            )
-        self.exact = distinct is not None
-        self.count = count if distinct is None else distinct
-        # A seed of its own for each, so that they do not depend on how many are made at a time.
-        random = check_random_state(random_state)
-        self._seeds = None if self.exact else random.randint(2**31 - 1, size=(count, 2))
-        self._all = np.stack(list(self._every())) if self.exact else None
-
-    def _distinct(self, most: int) -> int | None:
-        """How many distinct label vectors there are; None for more than ``most``."""
-        sizes = [np.bincount(self._codes[self._by_group[a:b]]).tolist() for a, b in self._cuts]
-        logs = (math.lgamma(sum(s) + 1) - sum(math.lgamma(x + 1) for x in s) for s in sizes)
-        if sum(logs) > math.log(most) + 1:  # too large a number to be formed
-            return None
-        found = 1
-        for of_classes in sizes:
-            left = sum(of_classes)
-            for size in of_classes:
-                found *= math.comb(left, size)
-                left -= size
-        return found if found <= most else None
-
-    def _every(self) -> Iterator[np.ndarray]:
-        """All distinct label vectors."""
-        in_groups = [self._codes[self._by_group[a:b]] for a, b in self._cuts]
-        for parts in itertools.product(*(list(_orders(np.sort(p))) for p in in_groups)):
-            found = np.empty_like(self._codes)
-            found[self._by_group] = np.concatenate(parts)
-            yield found
-
-    def codes(self, start: int, stop: int) -> np.ndarray:
-        """The class codes of some permutations, a column each: (n, stop - start)."""
-        if self._all is not None:
-            return np.ascontiguousarray(self._all[start:stop].T)
-        assert self._seeds is not None
-        found = np.empty((len(self._codes), stop - start), dtype=self._codes.dtype)
-        for column, seed in enumerate(self._seeds[start:stop]):
-            random = np.random.default_rng(seed)
-            if len(self._cuts) == 1:
-                found[:, column] = random.permutation(self._codes)
-                continue
-            shuffled = np.lexsort((random.random(len(self._codes)), self._groups))
-            found[self._by_group, column] = self._codes[shuffled]
-        return found
-
-
-def _orders(values: np.ndarray) -> Iterator[np.ndarray]:
-    """All distinct orders of ascending values, in lexicographic order."""
-    values = values.copy()
-    while True:
-        yield values.copy()
-        rises = np.flatnonzero(values[:-1] < values[1:])
-        if not len(rises):
-            return
-        at = rises[-1]
-        other = np.flatnonzero(values > values[at])[-1]
-        values[[at, other]] = values[[other, at]]
-        values[at + 1 :] = values[at + 1 :][::-1]
-
-
 def _adjusted(
     found: PermutationCounts, labels: PermutedLabels, names: np.ndarray | None
 ) -> PermutationGains:
-    """P-values from counts, each feature's in its place."""
+    """P-values from counts, each in its place; the observed labels are one vector more."""
     order: Any = found.order
-    itself = 0 if labels.exact else 1  # all label vectors hold the observed one
-    tries = labels.count + itself
-    pvalues = (found.own + itself) / tries
-    fwer = np.maximum.accumulate((found.largest + itself) / tries)
+    tries = labels.count + 1
+    pvalues = (found.own + 1) / tries
+    fwer = np.maximum.accumulate((found.largest + 1) / tries)
     return PermutationGains(
         scores=read_only(found.gain),
         ranking=read_only(order),
         pvalues=_placed(pvalues, order),
         pvalues_fwer=_placed(fwer, order),
         qvalues=_placed(adjusted(pvalues), order),
-        false_discoveries=_placed(found.reached / labels.count, order),
-        n_permutations=labels.count,
+        false_discoveries=_placed((found.reached + found.itself) / tries, order),
+        n_permutations=labels.count + labels.exact,
         exact=labels.exact,
         feature_names=names,
     )

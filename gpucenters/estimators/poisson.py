@@ -194,9 +194,9 @@ class SparsePoissonNB(ExposedClassifier, CountNaiveBayes, LikelihoodRatioTests):
         scaled = params["scale"] is not None
         return solve_poisson(statistics, ctx, check_alpha(params["alpha"]), scaled=scaled)
 
-    def _null_gain(self, block: Block, samples: Samples, ctx: Context) -> NullGain:
+    def _null_gain(self, block: Block, ctx: Context) -> NullGain:
         kind = self._kind()
-        return poisson_null_gain(block, samples, check_alpha(self.alpha), kind, self.scale, ctx)
+        return poisson_null_gain(block, check_alpha(self.alpha), kind, self.scale, ctx)
 
     def _form(self) -> tuple[ExposedForm, str]:
         """The decision for the support, and what the exposure of a row is."""

@@ -158,13 +158,13 @@ class ShrunkenCentroidClassifier(NearestCenterDecision, FeatureSelector, Statist
         threshold = params["threshold"]
         return replace(centers, threshold=None if threshold is None else float(threshold))
 
-    def _null_gain(self, block: Block, samples: Samples, ctx: Context) -> NullGain:
+    def _null_gain(self, block: Block, ctx: Context) -> NullGain:
         if isinstance(self.offset, str):
             raise ValueError(
                 "permutation_gains needs the offset as a number, since a median changes with the "
                 f"labels: use offset={self.offset_:.6g}, the median under the observed labels."
             )
-        return shrunken_null_gain(samples, float(self.offset))
+        return shrunken_null_gain(float(self.offset))
 
     def with_k(self, k: int | float | str) -> Self:
         """A fitted copy of this model at another k, without the data and without a threshold.

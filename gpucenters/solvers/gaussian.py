@@ -197,7 +197,13 @@ def gaussian_gain(
 
 
 def class_variances(
-    total: Array, centred: Array, weight: list[float], n: int, ddof: float, backend: Backend
+    total: Array,
+    centred: Array,
+    weight: list[float],
+    n: int,
+    ddof: float,
+    backend: Backend,
+    shift: Array | float = 0.0,
 ) -> tuple[Array, Array, Array]:
     """(v_c, variance of the class means, variance of all samples) of some features.
 
@@ -213,12 +219,14 @@ def class_variances(
         Samples of positive weight.
     ddof : float
     backend : Backend
+    shift : array of shape (b,), or 0
+        What the values were reduced by before they were summed.
     """
     xp, w = backend.xp, backend.asarray(weight)[:, None]
     deviation, grand = class_deviations(total, weight, backend)
     between = xp.sum(w * deviation * deviation, axis=0) / sum(weight)
-    variance = zero_if_constant(centred / (w - ddof), total / w, n)
-    of_all = zero_if_constant(xp.sum(centred, axis=0) / sum(weight) + between, grand, n)
+    variance = zero_if_constant(centred / (w - ddof), total / w + shift, n)
+    of_all = zero_if_constant(xp.sum(centred, axis=0) / sum(weight) + between, grand + shift, n)
     zero = xp.zeros_like(of_all)
     return (
         xp.where(of_all > 0, variance, zero),

@@ -1,24 +1,157 @@
-"""Gains of Poisson, Gaussian and shrunken centers under permuted labels."""
+"""Gains of each model under permuted labels, and bounds on their rounding.
+
+The bounds follow from those of sums of n terms, ``n u`` times the sum of their absolute values with
+u = 2^-53, and hold with a margin for the observed and the permuted gain together.
+"""
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
+from typing import Any
 
 from ..arrays.context import Context
+from ..arrays.functions import array_namespace
 from ..arrays.typing import Array
 from ..blocks.block import Block, Strip
 from ..blocks.labels import Labels
-from ..blocks.samples import Samples
+from .bernoulli import bernoulli_gain
+from .divergence import divergence
 from .exposure import row_totals
 from .gaussian import class_variances, gaussian_gain
-from .permutation import NullGain, flat, of_shape
-from .poisson import dispersion_divisor, poisson_dispersion, poisson_gain
-from .scaling import EPS, scale_divisor, zero_up_to
+from .l1 import l1_loss, l1_medians, scaled_l1_gain
+from .l2 import l2_gain, scaled_l2_gain
+from .permutation import NullGain
+from .poisson import dispersion_divisor, poisson_gain
+from .scaling import EPS, Scale, scale_divisor, scale_of_sums, zero_up_to
 from .shrunken import shrunken_size, standard_scale
+
+_OF_MEANS = 2.0**-48  # of the mean of a class, by the sum of the absolute values of the column
+
+
+def l2_null_gain(scale: str | None, sigma: Array | None) -> NullGain:
+    """Gains of l2 centers.
+
+    Parameters
+    ----------
+    scale : {None, "std", "pooled"}
+    sigma : array of shape (m,), or None
+        For "std", which does not depend on the labels.
+    """
+
+    def gain(
+        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
+    ) -> Array:
+        samples = labels.samples
+        if scale == "pooled":
+            total, by_labels = _pooled_scale(strip, start, stop, labels)
+            return _of_shape(scaled_l2_gain(total, by_labels, samples), labels)
+        total = _flat(strip.label_sums(labels, start, stop, relative=True))
+        found = _of_shape(l2_gain(total, samples.class_weight, samples.backend), labels)
+        if sigma is None:
+            return found
+        of_columns = samples.backend.xp.take(sigma, columns)[:, None]
+        return found / (of_columns * of_columns)
+
+    def rounding(
+        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, gain: Array
+    ) -> Array:
+        xp, k = labels.samples.backend.xp, labels.samples.n_classes
+        error = _OF_MEANS * math.sqrt(k) * strip.spread(start, stop, 1)
+        if scale == "pooled":
+            of_labels = _pooled_scale(strip, start, stop, labels)[1].sigma
+            variance = of_labels * of_labels * scale_divisor(labels.samples, "pooled")
+            return _of_square(error / of_labels, gain) + gain * _share(
+                _of_squares(strip, start, stop, labels) / variance
+            )
+        return _of_square(error if sigma is None else error / xp.take(sigma, columns), gain)
+
+    return NullGain(gain, rounding)
+
+
+def l1_null_gain(scale: str | None, sigma: Array | None) -> NullGain:
+    """Gains of l1 centers; the parameters are those of `l2_null_gain`."""
+
+    def gain(
+        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
+    ) -> Array:
+        samples = labels.samples
+
+        def medians(lists: Any) -> tuple[Array, ...]:
+            free, _, gain = l1_medians(samples, lists)
+            return (gain, l1_loss(samples, lists, free)) if scale == "pooled" else (gain,)
+
+        results = 2 if scale == "pooled" else 1
+        found, *loss = strip.map_label_medians(medians, results, labels, start, stop, ctx)
+        if scale == "pooled":
+            _, flat = _pooled_scale(strip, start, stop, labels)
+            by_labels = Scale(*(_of_shape(part, labels) for part in flat))
+            return scaled_l1_gain(found, loss[0], by_labels, samples)
+        return found if sigma is None else found / samples.backend.xp.take(sigma, columns)[:, None]
+
+    def rounding(
+        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, gain: Array
+    ) -> Array:
+        # Distances between medians are at most a few times the mean of absolute values in a class.
+        weight, xp = labels.samples.class_weight, labels.samples.backend.xp
+        error = _OF_MEANS * sum(weight) / min(weight) * len(weight) * strip.spread(start, stop, 1)
+        if scale == "pooled":
+            of_labels = _pooled_scale(strip, start, stop, labels)[1].sigma
+            variance = of_labels * of_labels * scale_divisor(labels.samples, "pooled")
+            return error / of_labels + gain * _share(
+                _of_squares(strip, start, stop, labels) / variance
+            )
+        return error if sigma is None else error / xp.take(sigma, columns)
+
+    return NullGain(gain, rounding)
+
+
+def bernoulli_null_gain(alpha: float) -> NullGain:
+    """Gains of sparse Bernoulli naive Bayes."""
+
+    def gain(
+        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
+    ) -> Array:
+        total, samples = _flat(strip.label_sums(labels, start, stop)), labels.samples
+        found = bernoulli_gain(total, samples.class_weight, alpha, samples.backend)
+        return _of_shape(found, labels)
+
+    def rounding(
+        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, gain: Array
+    ) -> Array:
+        return _of_counts(gain * 0 + len(labels.samples.codes), labels, gain)
+
+    return NullGain(gain, rounding)
+
+
+def multinomial_null_gain(block: Block, alpha: float, ctx: Context) -> NullGain:
+    """Gains of sparse multinomial naive Bayes: h_i(p) at p the shares of the classes in all."""
+    m, xp = block.shape[1], block.backend.xp
+    row_sums = row_totals(block, ctx)[:, None]
+
+    @lru_cache(maxsize=1)
+    def shares(labels: Labels) -> list[Array]:
+        classes = range(labels.samples.n_classes)
+        mass = [xp.sum(row_sums * labels.indicator(c), axis=0) + m * alpha for c in classes]
+        all_mass = sum(mass[1:], mass[0])
+        return [of_class / all_mass for of_class in mass]
+
+    def gain(
+        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
+    ) -> Array:
+        return divergence(strip.label_sums(labels, start, stop) + alpha, shares(labels))
+
+    def rounding(
+        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, gain: Array
+    ) -> Array:
+        total = xp.sum(strip.label_sums(labels, start, stop)[:, :, 0] + alpha, axis=0)
+        return _of_counts(total, labels, gain)
+
+    return NullGain(gain, rounding)
 
 
 def poisson_null_gain(
-    block: Block, samples: Samples, alpha: float, kind: str, scale: str | None, ctx: Context
+    block: Block, alpha: float, kind: str, scale: str | None, ctx: Context
 ) -> NullGain:
     """Gains of sparse Poisson naive Bayes; the exposures of the classes go with the labels.
 
@@ -28,8 +161,7 @@ def poisson_null_gain(
         For a dispersion with row totals as exposures: sums of x^2 by the exposure are no function
         of the sums of x and x^2.
     """
-    backend, xp, k, n = block.backend, block.backend.xp, samples.n_classes, block.shape[0]
-    weight = backend.asarray(samples.class_weight)[:, None, None]
+    backend, xp, n = block.backend, block.backend.xp, block.shape[0]
     if scale is not None and kind != "unit":
         raise ValueError(
             "permutation_gains takes scale='dispersion' with exposure=None only: use scale=None."
@@ -39,56 +171,166 @@ def poisson_null_gain(
     @lru_cache(maxsize=1)
     def exposure(labels: Labels) -> Array:
         if totals is None:
-            return weight
-        return xp.stack([totals @ labels.indicator(c) for c in range(k)])[:, None, :]
+            return backend.asarray(labels.samples.class_weight)[:, None, None]
+        classes = range(labels.samples.n_classes)
+        return xp.stack([totals @ labels.indicator(c) for c in classes])[:, None, :]
 
-    def gain(
-        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
-    ) -> Array:
-        if scale is None:
-            total = strip.label_sums(labels, start, stop)
-            return poisson_gain(total, exposure(labels), alpha, n)
-        total, centred = strip.label_moments(labels, start, stop)
-        square = centred + total * (total / weight)
+    def dispersion(
+        strip: Strip, start: int, stop: int, labels: Labels, total: Array
+    ) -> tuple[Array, Array]:
+        """(`poisson_dispersion` from squares about the class means, what these are divided by)."""
+        samples = labels.samples
         divisor = dispersion_divisor(samples.class_weight, samples.count)
-        dispersion = poisson_dispersion(total, weight, square, divisor)
-        return poisson_gain(total, weight, alpha, n) / dispersion
+        _, centred, _ = strip.label_moments(labels, start, stop)
+        some = total > 0
+        share = xp.where(some, exposure(labels) / xp.where(some, total, 1.0), 0.0) / divisor
+        return xp.maximum(xp.sum(centred * share, axis=0), 1.0), xp.sum(share, axis=0)
 
-    return gain
+    def gain(
+        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
+    ) -> Array:
+        total = strip.label_sums(labels, start, stop)
+        found = poisson_gain(total, exposure(labels), alpha, n)
+        return found if scale is None else found / dispersion(strip, start, stop, labels, total)[0]
+
+    def rounding(
+        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, gain: Array
+    ) -> Array:
+        total = strip.label_sums(labels, start, stop)
+        counts = xp.sum(total, axis=0)[:, 0]
+        if scale is None:
+            return _of_counts(counts, labels, gain)
+        found, share = (a[:, 0] for a in dispersion(strip, start, stop, labels, total))
+        of_squares = _of_squares(strip, start, stop, labels) * share / found
+        return _of_counts(counts / found, labels, gain) + gain * _share(of_squares)
+
+    return NullGain(gain, rounding)
 
 
-def gaussian_null_gain(samples: Samples, pooling: float, epsilon: float, ddof: int) -> NullGain:
+def gaussian_null_gain(pooling: float, epsilon: float, ddof: int) -> NullGain:
     """Gains of sparse Gaussian naive Bayes; ``epsilon`` does not depend on the labels."""
-    backend, xp, weight, n = (
-        samples.backend,
-        samples.backend.xp,
-        samples.class_weight,
-        len(samples.codes),
-    )
+
+    def parts(strip: Strip, start: int, stop: int, labels: Labels) -> tuple[Array, Array, Array]:
+        """(gain, smoothed variances of the classes, variance of all samples)."""
+        total, centred, shift = _moments(strip, start, stop, labels)
+        samples = labels.samples
+        weight, backend, n = samples.class_weight, samples.backend, len(samples.codes)
+        if min(weight) <= ddof:
+            raise ValueError(
+                f"ddof={ddof} leaves a class of {min(weight):g} samples, as some permutations have "
+                "one, no degrees of freedom: use ddof=0."
+            )
+        found = class_variances(total, centred, weight, n, ddof, backend, shift)
+        return *gaussian_gain(*found[:2], weight, pooling, epsilon), found[2]
 
     def gain(
         strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
     ) -> Array:
-        total, centred = (flat(part) for part in strip.label_moments(labels, start, stop))
-        variance, between, of_all = class_variances(total, centred, weight, n, ddof, backend)
-        found, _ = gaussian_gain(variance, between, weight, pooling, epsilon)
-        found = xp.where(of_all > 0, found, xp.zeros_like(found))
-        least = xp.zeros_like(found) + sum(weight) * (n * EPS) ** 2
-        return of_shape(zero_up_to(least, found), labels)
+        found, _, of_all = parts(strip, start, stop, labels)
+        xp, n = labels.samples.backend.xp, len(labels.samples.codes)
+        least = xp.where(of_all > 0, xp.zeros_like(found) + n * (n * EPS) ** 2, math.inf)
+        return _of_shape(zero_up_to(least, found), labels)
 
-    return gain
+    def rounding(
+        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, gain: Array
+    ) -> Array:
+        _, smoothed, of_all = parts(strip, start, stop, labels)
+        samples = labels.samples
+        xp, n = samples.backend.xp, len(samples.codes)
+        # Half of the weight times an error of the logarithm of a variance, of each class and all.
+        weight = samples.backend.asarray(samples.class_weight)[:, None]
+        smoothed = xp.where((smoothed > 0) & (of_all > 0), smoothed, math.inf)
+        squares = _of_squares(strip, start, stop, labels)
+        logs = xp.sum(weight * xp.log1p(squares / (weight * smoothed)), axis=0)
+        within = xp.sum(weight * smoothed, axis=0)
+        error = _OF_MEANS * strip.spread(start, stop, 1) * n / xp.sqrt(2 * within)
+        return logs + _of_square(error, gain)
+
+    return NullGain(gain, rounding)
 
 
-def shrunken_null_gain(samples: Samples, offset: float) -> NullGain:
+def shrunken_null_gain(offset: float) -> NullGain:
     """Sizes max_c |d_c| of nearest shrunken centroids, with a given s0."""
-    backend, weight, n = samples.backend, samples.class_weight, len(samples.codes)
-    divisor = scale_divisor(samples, "pooled")
 
     def gain(
         strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
     ) -> Array:
-        total, centred = (flat(part) for part in strip.label_moments(labels, start, stop))
-        sigma = standard_scale(total, centred, weight, n, divisor, backend) + offset
-        return of_shape(shrunken_size(total, sigma, weight, n, backend), labels)
+        samples = labels.samples
+        weight, n, backend = samples.class_weight, len(samples.codes), samples.backend
+        total, s, shift = deviations(strip, start, stop, labels)
+        return _of_shape(shrunken_size(total, s + offset, weight, n, backend, shift), labels)
 
-    return gain
+    def deviations(
+        strip: Strip, start: int, stop: int, labels: Labels
+    ) -> tuple[Array, Array, Array]:
+        samples, (total, centred, shift) = labels.samples, _moments(strip, start, stop, labels)
+        weight, n, backend = samples.class_weight, len(samples.codes), samples.backend
+        divisor = scale_divisor(samples, "pooled")
+        return total, standard_scale(total, centred, weight, n, divisor, backend, shift), shift
+
+    def rounding(
+        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, gain: Array
+    ) -> Array:
+        samples, xp = labels.samples, labels.samples.backend.xp
+        _, s, _ = deviations(strip, start, stop, labels)
+        sigma = xp.where(s + offset > 0, s + offset, xp.ones_like(s))
+        # An error of s^2 is one of s by its root where s is 0.
+        of_square = _of_squares(strip, start, stop, labels) / scale_divisor(samples, "pooled")
+        root = s + xp.sqrt(of_square)
+        of_s = of_square / xp.where(root > 0, root, xp.ones_like(root))
+        n, largest = len(samples.codes), max(samples.class_weight)
+        unit = math.sqrt(1 / largest - 1 / n)  # the least m_c
+        error = _OF_MEANS * strip.spread(start, stop, 1) / (sigma * unit)
+        return error + gain * _share(of_s / sigma)
+
+    return NullGain(gain, rounding)
+
+
+def _pooled_scale(strip: Strip, start: int, stop: int, labels: Labels) -> tuple[Array, Scale]:
+    """Class sums, and the scale within the classes, of each column and permutation: (K, b * p)."""
+    samples, (total, centred, shift) = labels.samples, _moments(strip, start, stop, labels)
+    divisor = scale_divisor(samples, "pooled")
+    return total, scale_of_sums(total, centred, samples, "pooled", divisor, shift)
+
+
+def _moments(strip: Strip, start: int, stop: int, labels: Labels) -> tuple[Array, Array, Array]:
+    """`Strip.label_moments` of each column and permutation: (K, b * p) twice, and (b * p,)."""
+    total, centred, shift = strip.label_moments(labels, start, stop)
+    xp = array_namespace(total)
+    return _flat(total), _flat(centred), xp.repeat(shift, labels.count)
+
+
+def _flat(sums: Array) -> Array:
+    """(K, b, p) as (K, b * p): to the models each pair is one feature."""
+    return array_namespace(sums).reshape(sums, (sums.shape[0], -1))
+
+
+def _of_shape(gain: Array, labels: Labels) -> Array:
+    """Gains of these pairs as (b, p)."""
+    return array_namespace(gain).reshape(gain, (-1, labels.count))
+
+
+def _sum_error(labels: Labels) -> float:
+    """The relative error of sums over all samples, of a few of which a result is made."""
+    return (len(labels.samples.codes) + 16) * 2.0**-50
+
+
+def _of_square(error: Array, gain: Array) -> Array:
+    """The rounding of a gain that is the square of what has this error."""
+    return 2 * error * array_namespace(gain).sqrt(gain) + error * error
+
+
+def _of_counts(total: Array, labels: Labels, gain: Array) -> Array:
+    """The rounding of a sum of ``expected phi(z)``, where sums of counts have a relative error."""
+    error = _sum_error(labels)
+    return _of_square(error * array_namespace(total).sqrt(total), gain) + error * gain
+
+
+def _of_squares(strip: Strip, start: int, stop: int, labels: Labels) -> Array:
+    """The error of a sum of squares about the class means, which is a difference: (b,)."""
+    return _sum_error(labels) * strip.spread(start, stop, 2)
+
+
+def _share(error: Array) -> Array:
+    """What a relative error of the divisor takes off a quotient, at most: as a share of it."""
+    return error / (1 + error)

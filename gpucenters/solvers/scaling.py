@@ -177,13 +177,22 @@ def are_repetitions(weight: Sequence[float], means: int) -> bool:
 
 
 def scale_of_sums(
-    total: Array, centred: Array, classes: Statistics | Samples, scale: str, divisor: float
+    total: Array,
+    centred: Array,
+    classes: Statistics | Samples,
+    scale: str,
+    divisor: float,
+    shift: Array | float = 0.0,
 ) -> Scale:
-    """`feature_scale` of some features, from their class sums and centred squares: two (K, b)."""
+    """`feature_scale` of some features, from their class sums and centred squares: two (K, b).
+
+    The sums may be those of the values less a ``shift``.
+    """
     backend, xp = classes.backend, classes.backend.xp
     weight, n = classes.class_weight, sum(classes.count)
     within = xp.sum(centred, axis=0)
     variance, mean, _ = variance_over_all(total, within, weight, backend)
+    mean = mean + shift
     constant = is_constant(variance, xp.abs(mean), n)
     separates = xp.zeros_like(constant)
     if scale == "pooled":

@@ -187,12 +187,12 @@ def _unit(weight: tuple[float, ...], backend: Backend) -> Array:
 
 
 def _deviations(
-    total: Array, weight: tuple[float, ...], n: int, backend: Backend
+    total: Array, weight: tuple[float, ...], n: int, backend: Backend, shift: Array | float = 0.0
 ) -> tuple[Array, Array]:
     """`class_deviations`, with 0 for those that are rounding of n values."""
     xp = backend.xp
     deviation, grand = class_deviations(total, weight, backend)
-    rounding = xp.abs(deviation) <= n * EPS * xp.abs(grand)
+    rounding = xp.abs(deviation) <= n * EPS * xp.abs(grand + shift)
     return xp.where(rounding, xp.zeros_like(deviation), deviation), grand
 
 
@@ -255,20 +255,34 @@ def _or_one(sigma: Array) -> Array:
 
 
 def standard_scale(
-    total: Array, centred: Array, weight: list[float], n: int, divisor: float, backend: Backend
+    total: Array,
+    centred: Array,
+    weight: list[float],
+    n: int,
+    divisor: float,
+    backend: Backend,
+    shift: Array | float = 0.0,
 ) -> Array:
-    """Deviations s of some features, (b,), from class sums and centred squares, both (K, b)."""
+    """Deviations s of some features, (b,), from class sums and centred squares, both (K, b).
+
+    The sums may be those of the values less a ``shift``.
+    """
     xp, w = backend.xp, backend.asarray(weight)[:, None]
-    size = xp.max(xp.abs(total / w), axis=0)
+    size = xp.max(xp.abs(total / w + shift), axis=0)
     return xp.sqrt(zero_if_constant(xp.sum(centred, axis=0) / divisor, size, n))
 
 
 def shrunken_size(
-    total: Array, sigma: Array, weight: list[float], n: int, backend: Backend
+    total: Array,
+    sigma: Array,
+    weight: list[float],
+    n: int,
+    backend: Backend,
+    shift: Array | float = 0.0,
 ) -> Array:
     """Sizes max_c |d_c| of some features, (b,), where sigma is s + s0; 1 in place of 0."""
     xp = backend.xp
-    deviation, _ = _deviations(total, tuple(weight), n, backend)
+    deviation, _ = _deviations(total, tuple(weight), n, backend, shift)
     return xp.max(xp.abs(deviation) / _unit(tuple(weight), backend), axis=0) / _or_one(sigma)
 
 

@@ -34,6 +34,7 @@ NAMES = [
     "naive_bayes",
     "densities",
     "offsets",
+    "permutations",
     "mahalanobis",
     "containers",
     "damaged",

@@ -359,6 +359,10 @@ def test_metadata_are_routed_as_in_cross_validation(on_host: Any) -> None:
         np.testing.assert_allclose(found.scores[0], expected["test_score"], rtol=1e-12)
         with pytest.raises(Exception, match="not explicitly set as requested"):
             sparsity_path(L2CenterClassifier(), X, y, sample_weight=weights)
+        given = {"sample_weight": np.where(np.arange(len(y)) < 400, 1.0, 0.0)}
+        folds = [(range(400), range(400, 569))]
+        with pytest.raises(ValueError, match="fold 0 of cv has no test sample of positive weight"):
+            sparsity_path(model, X, y, cv=folds, scoring=scorer, **given)
 
 
 def _share_of_ones(estimator: Any, X: Any, y: Any) -> float:
@@ -499,6 +503,13 @@ def test_arguments_that_are_wrong_are_named() -> None:
         sparsity_path(model, X, y, X_test=X, y_test=y, groups=[1, 2])
     with pytest.raises(ValueError, match="fold 0 of cv names the training sample 500"):
         sparsity_path(model, X, y, cv=[([0, 60, 120, 500], [1])])
+    for train, said in (
+        ([-200, 0], "names the training sample -200"),
+        ([0.0, 60.0], "type float64"),
+        (np.ones(3, bool), r"a mask of training samples of shape \(3,\)"),
+    ):
+        with pytest.raises(ValueError, match=f"fold 0 of cv .*{said}"):
+            sparsity_path(model, X, y, cv=[(train, [1])])
     with pytest.raises(ValueError, match=r"fold 0 cannot be fitted or scored: .*at least two"):
         sparsity_path(model, X, y, cv=[(range(50), [60])])
     with pytest.raises(TypeError, match=r"got the class L2CenterClassifier: pass an instance"):

@@ -13,11 +13,19 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from ..arrays.namespace import is_sparse
 from ..blocks.samples import check_weights
 from ..estimators._base import CenterClassifier
+from ..estimators._folds import (
+    Fold,
+    check_test_weights,
+    make_splitter,
+    naming_fold,
+    split,
+    take_of_each,
+    take_rows,
+)
 from ..estimators._held_out import HeldOut
 from ..estimators._path import PathPredictions, predict_path
 from ..estimators.labels import encode, host_labels
 from ..estimators.validation import check_container
-from .folds import Fold, make_splitter, split, take_of_each, take_rows
 from .numbers_of_features import resolve_ks
 from .result import SparsityPath, Supports
 from .scoring import Scoring
@@ -132,6 +140,7 @@ def sparsity_path(
         splitter = make_splitter(cv, labels, groups, n_splits, test_size, random_state)
         routed = _route(estimator, splitter, scorers, sample_weight, groups)
         folds = split(X, labels, splitter, routed.split)
+        check_test_weights(folds, check_weights(routed.score.get("sample_weight"), X.shape[0]))
         data = data.with_statistics(folds, routed)
         if effective_n_jobs(n_jobs) == 1:  # without joblib, so that warnings name the caller's line
             results = [data.evaluate_fold(*fold, routed) for fold in enumerate(folds)]
@@ -207,10 +216,8 @@ class _Data(NamedTuple):
 
     def evaluate_fold(self, number: int, fold: Fold, routed: _Routed) -> _Result:
         """Fit to the training samples of a fold, and score its test samples for every k."""
-        try:
+        with naming_fold(number):
             return self._evaluate_fold(fold, routed)
-        except ValueError as error:
-            raise ValueError(f"fold {number} cannot be fitted or scored: {error}") from error
 
     def _evaluate_fold(self, fold: Fold, routed: _Routed) -> _Result:
         n = len(self.y)

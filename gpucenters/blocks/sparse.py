@@ -170,31 +170,40 @@ class SparseBlock(Compressed):
         One product over the stored values less one constant: implicit zeros cost nothing. Where
         coefficients of all m features exceed the budget, the columns are put in a matrix first.
         """
-        xp, m, d = self.backend.xp, self.shape[1], int(columns.shape[0])
+        m, d = self.shape[1], int(columns.shape[0])
         if 8 * m * coef.shape[1] > ctx.budget and 4 * d <= m:
             self.check_finite(False, ctx)  # in the other columns too
             chosen = self.select(columns, ctx, by_row=self.by_row)
             parts = (chosen.data, chosen.indices, chosen.indptr, chosen.shape)
             block = SparseBlock(*parts, self.by_row, self.backend)
             return block.product(self.backend.arange(d), shift, coef, ctx, size=size)
-        found = self._stored_product(columns, coef, ctx) - shift @ coef
-        if size is None:
-            return found
-        sizes = self.read_as(Magnitude("product"))._stored_product(columns, size[:, None], ctx)
-        return xp.concat([found, sizes + xp.abs(shift) @ size], axis=1)
+        sizes = None if size is None else [size]
+        return self.products([(columns, shift, coef)], ctx, sizes=sizes)[0]
 
-    def products(self, parts: list[tuple[Array, Array, Array]], ctx: Context) -> list[Array]:
+    def products(
+        self,
+        parts: list[tuple[Array, Array, Array]],
+        ctx: Context,
+        *,
+        sizes: list[Array] | None = None,
+    ) -> list[Array]:
         """The product for each (columns, shift, coef): see `Block`."""
         found: list[Array] = []
         widest = max((coef.shape[1] for _, _, coef in parts), default=1)
-        size = max(1, ctx.budget // (32 * widest * sum(self.shape)))
-        for first, last in ranges(len(parts), size):
+        most = max(1, ctx.budget // (32 * widest * sum(self.shape)))
+        for first, last in ranges(len(parts), most):
             group = parts[first:last]
             wide = self._wide_product([(columns, coef) for columns, _, coef in group], ctx)
             ends = np.cumsum([coef.shape[1] for _, _, coef in group]).tolist()
             for (a, b), (_, shift, coef) in zip(pairwise([0, *ends]), group, strict=True):
                 found.append(wide[:, a:b] - shift @ coef)
-        return found
+        if sizes is None:
+            return found
+        # |x| size + |shift| size, where implicit zeros cost nothing.
+        xp = self.backend.xp
+        absolute = [(c, -xp.abs(s), b[:, None]) for (c, s, _), b in zip(parts, sizes, strict=True)]
+        bounds = self.read_as(Magnitude("products")).products(absolute, ctx)
+        return [xp.concat(pair, axis=1) for pair in zip(found, bounds, strict=True)]
 
     def add_products(self, columns: Array, coef: Array, out: Array, ctx: Context) -> None:
         """Add ``X[:, columns] @ coef``, of a few columns: see `Block`.
@@ -211,9 +220,6 @@ class SparseBlock(Compressed):
         held = sparse_module(xp).csr_matrix((x, part.indices, ends), shape=(rows.shape[0], d))
         found = xp.reshape(held @ xp.reshape(coef, (d, -1)), (-1, *shape))
         out[:, :, rows] += xp.permute_dims(found, (1, 2, 0))
-
-    def _stored_product(self, columns: Array, coef: Array, ctx: Context) -> Array:
-        return self._wide_product([(columns, coef)], ctx)
 
     def _wide_product(self, parts: list[tuple[Array, Array]], ctx: Context) -> Array:
         """``X[:, columns] @ coef`` of each part, side by side."""

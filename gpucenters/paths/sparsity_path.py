@@ -52,7 +52,7 @@ def sparsity_path(
 
     The model is fitted once for each fold, and one pass over the test samples of the fold scores
     every k (Remark 6 of [1]_): the scores are those of a model fitted with each k. Multinomial
-    naive Bayes is solved for each k from the class sums of the one fit.
+    naive Bayes is solved for each k from the class sums of the one fit, as a fit with that k is.
 
     Parameters
     ----------
@@ -66,7 +66,8 @@ def sparsity_path(
         Numbers of features, or fractions of them. By default about 40 geometric steps from 1 to
         all features.
     cv : int, splitter or iterable, optional
-        As in `sklearn.model_selection.cross_validate`. By default 5 stratified folds.
+        As in `sklearn.model_selection.cross_validate`. By default 5 stratified folds. A fold may
+        leave samples out, and repeat samples.
     X_test, y_test : array-likes, optional
         Test samples; then all of X is for training, and there is one fold.
     scoring : str, callable, list, tuple or dict, default="accuracy"

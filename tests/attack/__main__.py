@@ -44,6 +44,7 @@ NAMES = [
     "readers",
     "on_disk",
     "gmeb",
+    "paths",
 ]
 
 

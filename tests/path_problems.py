@@ -90,7 +90,7 @@ def _folds(rng: np.random.Generator, X: np.ndarray, y: np.ndarray) -> list[tuple
     """Folds of all kinds: with gaps, repeated rows, masks and rows in neither side."""
     n, seed = len(y), int(rng.integers(2**31))
     kinds: list[Any] = [
-        KFold(2, shuffle=True, random_state=seed),
+        KFold(5, shuffle=True, random_state=seed),  # of integers each is all but the test rows
         StratifiedKFold(3, shuffle=True, random_state=seed),
         RepeatedStratifiedKFold(n_splits=2, n_repeats=2, random_state=seed),
         TimeSeriesSplit(2, gap=int(rng.integers(2))),
@@ -169,7 +169,7 @@ def problem_differences(rng: np.random.Generator, kind: type) -> Iterator[str]:
     model, counts = _model(rng, kind), kind in COUNTS
     X, y, weight, folds = (_symmetric if rng.random() < 0.5 else _drawn)(rng, counts)
     held = _held(rng, X)
-    ks = sorted(set(rng.integers(1, X.shape[1] + 1, 3).tolist()))
+    ks = sorted(set(rng.integers(1, X.shape[1] + 1, 2).tolist()))
     scoring = [str(name) for name in rng.choice(OF_LABELS, 2, replace=False)]
     # Far from a class values are rounded by more than their scores are compared to.
     if np.abs(X).max() < 1e4 and rng.random() < 0.3:
@@ -177,6 +177,8 @@ def problem_differences(rng: np.random.Generator, kind: type) -> Iterator[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield from _differences(model, held, y, weight, folds, ks, scoring)
+        if rng.random() < 0.2:
+            yield from _search(model, held, y, weight, folds, ks)
 
 
 def _differences(
@@ -223,7 +225,16 @@ def _differences(
         found = path.selection_frequency.toarray() * len(folds)
         yield "" if np.allclose(found, chosen) else f"supports: {found}, refits have {chosen}"
     yield from _labels(model, rows, y, weight, folds[0], ks)
-    search = SparsityPathCV(model, ks, cv=folds[:1]).fit(X, y, sample_weight=weight)
+
+
+def _search(
+    model: Any, X: Any, y: np.ndarray, weight: Any, folds: list[tuple[Any, Any]], ks: list[int]
+) -> Iterator[str]:
+    """The model that a search refits."""
+    try:
+        search = SparsityPathCV(model, ks, cv=folds[:2]).fit(X, y, sample_weight=weight)
+    except ValueError:
+        return
     one = clone(model).set_params(k=search.best_k_).fit(X, y, weight)
     same = np.array_equal(search.predict(X), one.predict(X))
     yield "" if same else "SparsityPathCV predicts what a refit does not"

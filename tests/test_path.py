@@ -146,7 +146,13 @@ def test_shrunken_labels_of_ties_are_those_of_a_model_fitted_with_k(on_host: Any
             np.testing.assert_array_equal(found, quietly(every.with_k, k).predict(rows))
 
 
-SEEDS = {L2CenterClassifier: [6, 137], ShrunkenCentroidClassifier: [3, 85]}
+# Problems with ties that rounding decides, and with multinomial supports of nearly one value.
+SEEDS = {
+    L2CenterClassifier: [6, 168],
+    MahalanobisCenterClassifier: [138, 282],
+    ShrunkenCentroidClassifier: [3, 85],
+    SparseMultinomialNB: [50, 147],
+}
 
 
 @pytest.mark.parametrize("kind", path_problems.MODELS, ids=lambda kind: kind.__name__)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -44,10 +43,7 @@ def bounds(m: int, seed: int = 0) -> dict[str, list[float]]:
     centers = multinomial_nb(sums, [0, 1], alpha=0.0)
     ks = np.unique(np.linspace(1, m, min(m, _POINTS)).astype(int)).tolist()
     wanted = sorted({k - lag for k in ks for lag in (0, 1, 4) if k > lag})
-    chosen: dict[int, Any] = {}
-    for k in wanted:
-        last = chosen.get(wanted[len(chosen) - 1]) if chosen else None
-        chosen[k] = centers.select(k, warm_start=last)
+    chosen = {k: centers.select(k) for k in wanted}
     every = centers.select(m).value
     psi = {k: (c.value + c.gap) / every for k, c in chosen.items()} | {0: 0.0}
     return {

@@ -26,7 +26,7 @@ from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 from gpucenters import GMEBClassifier, GMEBClassifierCV
-from gpucenters.estimators.gmeb_path import choose
+from gpucenters.estimators._choice import choose
 
 from .arguments import folder, rounds
 from .timing import machine
@@ -188,7 +188,7 @@ def _second_type(n: int, rng: np.random.Generator) -> Data:
 def _fitted(X: np.ndarray, y: np.ndarray, r_minus: Any) -> dict[str, Any]:
     """GMEB by both rules, from the same cross-validation, and the l1-SVM."""
     best = GMEBClassifierCV(r_plus=GRID, r_minus=r_minus, tol=1e-4, rule="best").fit(X, y)
-    bounds = best.grid_[choose(best.fold_scores_, best.grid_.sum(axis=1), "one-standard-error")]
+    bounds = best.grid_[choose(best.fold_scores_, "one-standard-error", best.grid_.sum(axis=1))]
     r_plus, r_minus = bounds.tolist()
     small = GMEBClassifier(r_plus=r_plus, r_minus=r_minus, tol=1e-4).fit(X, y)
     svm = make_pipeline(StandardScaler(), _svm(1.0))

@@ -17,6 +17,7 @@ from gpucenters.arrays.double_double import Double, add, divide, multiply, total
 from gpucenters.blocks.convert import as_block
 from gpucenters.multiclass import OneVsRestClassifier
 from gpucenters.solvers import l2_centers, select
+from gpucenters.solvers.close_scores import compare_close_scores
 
 
 def _exact_classes(X: Any, y: Any, rows: Any, weights: Any = None) -> list[int]:
@@ -163,6 +164,51 @@ def test_features_that_differ_by_a_constant_have_equal_gains(seed: int, backend:
         centers = l2_centers(held, y)
         assert len(set(backend.host(centers.gain).tolist())) == 1
         assert backend.host(select(centers, 1).support).tolist() == [0]
+
+
+def test_the_winner_depends_neither_on_rounded_scores_nor_on_other_close_classes(
+    backend: Any,
+) -> None:
+    # Classes 1 to 3 tie at a row of equal values, but for rounding; class 0 is worse.
+    for seed in range(4 if backend.name == "numpy" else 1):
+        rng = np.random.default_rng(seed)
+        Z = rng.random((5, 4, 3))
+        parts = [np.roll(Z, c, axis=2).reshape(5, 12) for c in range(3)]
+        X, y = np.concatenate([parts[0] - 1e-3, *parts]), np.repeat(np.arange(4), 5)
+        rows = np.repeat(0.9 + 0.1 * np.arange(5), 12).reshape(5, 12)
+        centers = l2_centers(backend.array(X), y)
+        columns = backend.array(np.arange(12))
+        ctx = Context.of(centers.backend)
+        block = as_block(backend.array(rows), centers.backend)
+        form_of, winners = centers.pair_forms(columns), []
+        distance = ((rows[:, None] - [X[y == c].mean(axis=0) for c in range(4)]) ** 2).sum(axis=2)
+        for bound in [1e-12] * 6 + [10.0]:
+            scores = backend.array(rng.uniform(-1e-12, 1e-12, (5, 4)) - distance)
+            bounds = backend.array(np.full(5, bound))
+            for relative in (False, True):
+                found = compare_close_scores(
+                    scores + 0, bounds, form_of, [0.0] * 4, block, columns, ctx, relative=relative
+                )
+                winners.append(backend.host(found).argmax(axis=1).tolist())
+        assert len(set(map(tuple, winners))) == 1
+        assert set(winners[0]) <= {1, 2, 3}
+
+
+def test_zeros_at_the_end_change_no_bit_of_a_sum_in_twice_the_precision(backend: Any) -> None:
+    rng = np.random.default_rng(1)
+    for count in (1, 2, 5, 11):
+        a, b = rng.normal(size=(2, 3, count)) * 10.0 ** rng.integers(-8, 9, (2, 3, count))
+        expected = total(
+            multiply(*(Double(backend.array(x), backend.array(0 * x)) for x in (a, b)))
+        )
+        for more in (1, 3, 8):
+            zeros = np.zeros((3, more))
+            a_, b_ = np.concatenate([a, zeros], axis=1), np.concatenate([b, zeros + 2], axis=1)
+            found = total(
+                multiply(*(Double(backend.array(x), backend.array(0 * x)) for x in (a_, b_)))
+            )
+            for one, other in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(backend.host(one), backend.host(other))
 
 
 def test_twice_the_precision_is_exact_to_100_bits(backend: Any) -> None:

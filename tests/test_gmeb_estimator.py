@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from conftest import BACKENDS
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit, TimeSeriesSplit
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import gpucenters
@@ -243,6 +243,42 @@ def test_cross_validation_scores_are_those_of_fits_to_the_folds(y: Any, rule: st
     assert gpucenters.load(file).fold_scores_.tolist() == model.fold_scores_.tolist()
     with pytest.raises(ValueError, match="rule='worst' is not valid"):
         GMEBClassifierCV(rule="worst").fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [
+        TimeSeriesSplit(2, gap=6),
+        StratifiedShuffleSplit(2, train_size=12, test_size=20, random_state=0),
+        [(np.repeat(np.arange(20), np.arange(20) % 3 + 1), -np.arange(1, 21) // 2)],
+        [(np.arange(60) < 20, np.arange(60) >= 40)],
+    ],
+    ids=["gap", "train_size", "repeated rows", "masks"],
+)
+def test_cross_validation_trains_on_the_training_samples_alone(cv: Any) -> None:
+    # What tells the classes apart is turned round with time.
+    data = X * np.where(np.arange(60) < 30, 1.0, -1.0)[:, None]
+    weight = 1.0 + np.arange(60) % 2
+    model = GMEBClassifierCV(r_plus=[1.0, 4.0], cv=cv, tol=1e-6).fit(data, Y, weight)
+    folds = cv if isinstance(cv, list) else list(cv.split(data, Y))
+    for r, scores in zip([1.0, 4.0], model.fold_scores_, strict=True):
+        for (train, test), score in zip(folds, scores, strict=True):
+            one = GMEBClassifier(r_plus=r).fit(data[train], Y[train], weight[train])
+            expected = one.score(data[test], Y[test], weight[test])
+            assert score == pytest.approx(expected, abs=2.01 / weight[test].sum())
+
+
+def test_folds_that_cannot_be_scored_are_named() -> None:
+    weight = np.where(np.arange(60) < 40, 1.0, 0.0)
+    folds = [(np.arange(20), np.arange(20, 40)), (np.arange(40), np.arange(40, 60))]
+    with pytest.raises(ValueError, match="fold 1 of cv has no test sample of positive weight"):
+        GMEBClassifierCV(cv=folds).fit(X, Y, weight)
+    with pytest.raises(ValueError, match=r"fold 1 cannot be fitted or scored: .*class 1"):
+        GMEBClassifierCV(cv=[folds[0], (np.arange(0, 40, 2), [1])], r_plus=[1.0]).fit(X, Y)
+    with pytest.raises(ValueError, match="fold 0 of cv names the training sample 60"):
+        GMEBClassifierCV(cv=[([0, 1, 60], [2])]).fit(X, Y)
+    with pytest.raises(ValueError, match="cv=31 folds need as many samples of a class"):
+        GMEBClassifierCV(cv=31).fit(X, Y)
 
 
 @pytest.mark.parametrize("name", ["array_api_strict", "cupy"])

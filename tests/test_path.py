@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import path_problems
 import pytest
 import scipy.sparse
 import sklearn
@@ -111,6 +112,54 @@ def test_features_that_leave_the_support_again(classes: int, seed: int, backend:
             np.testing.assert_array_equal(found.codes[s], backend.host(one.predict(asked)))
             values = backend.host(one.decision_function(asked)).reshape(len(rows), -1)
             np.testing.assert_allclose(found.decision[s], values, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", [119, 504, 1419])
+def test_multinomial_supports_do_not_depend_on_what_was_solved_before(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    classes, m = int(rng.integers(2, 8)), int(rng.integers(6, 20))
+    y, ks = np.arange(24) % classes, list(range(1, m + 1))
+    X = rng.poisson(rng.gamma(0.5, 2, (classes, m))[y])
+    path = quietly(sparsity_path, SparseMultinomialNB(), X, y, ks=ks, X_test=X, y_test=y)
+    last = one = quietly(SparseMultinomialNB(k=m).fit, X, y)
+    for s, k in reversed(list(enumerate(ks))):
+        expected = quietly(SparseMultinomialNB(k=k).fit, X, y)
+        last = quietly(last.with_k, k)
+        for found in (last, quietly(one.with_k, k)):
+            np.testing.assert_array_equal(found.support_, expected.support_)
+            np.testing.assert_array_equal(found.scores_, expected.scores_)
+        support = path.selection_frequency[[s]].indices
+        np.testing.assert_array_equal(support, expected.support_)
+
+
+def test_shrunken_labels_of_ties_are_those_of_a_model_fitted_with_k(on_host: Any) -> None:
+    # Each feature is there twice, and in each row the two cancel, but for rounding.
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        m = int(rng.integers(4, 30))
+        X, d = rng.integers(0, 10, (6, m)) * 0.1, rng.integers(0, 5, (6, m)) * 0.1
+        X, y = np.concatenate([X, 1 - X]), np.repeat([0, 1], 6)
+        rows = np.concatenate([0.5 - d, 0.5 + d], axis=1)
+        every = ShrunkenCentroidClassifier(offset=0.0).fit(np.concatenate([X, X], axis=1), y)
+        for k in (m, 2 * m):
+            found = quietly(predict_path, every, rows, [k]).codes[0]
+            np.testing.assert_array_equal(found, quietly(every.with_k, k).predict(rows))
+
+
+# Problems with ties that rounding decides, and with multinomial supports of nearly one value.
+SEEDS = {
+    L2CenterClassifier: [6, 168],
+    MahalanobisCenterClassifier: [138, 282],
+    ShrunkenCentroidClassifier: [3, 85],
+    SparseMultinomialNB: [50, 147],
+}
+
+
+@pytest.mark.parametrize("kind", path_problems.MODELS, ids=lambda kind: kind.__name__)
+def test_paths_and_searches_are_those_of_refits(kind: type) -> None:
+    for seed in (*range(2), *SEEDS.get(kind, ())):  # `make attack ATTACK=paths` has more
+        differences = path_problems.problem_differences(np.random.default_rng(seed), kind)
+        assert "".join(differences) == "", f"seed {seed}"
 
 
 def test_far_classes_are_told_apart_at_every_k(backend: Any) -> None:
@@ -359,6 +408,10 @@ def test_metadata_are_routed_as_in_cross_validation(on_host: Any) -> None:
         np.testing.assert_allclose(found.scores[0], expected["test_score"], rtol=1e-12)
         with pytest.raises(Exception, match="not explicitly set as requested"):
             sparsity_path(L2CenterClassifier(), X, y, sample_weight=weights)
+        given = {"sample_weight": np.where(np.arange(len(y)) < 400, 1.0, 0.0)}
+        folds = [(range(400), range(400, 569))]
+        with pytest.raises(ValueError, match="fold 0 of cv has no test sample of positive weight"):
+            sparsity_path(model, X, y, cv=folds, scoring=scorer, **given)
 
 
 def _share_of_ones(estimator: Any, X: Any, y: Any) -> float:
@@ -499,6 +552,13 @@ def test_arguments_that_are_wrong_are_named() -> None:
         sparsity_path(model, X, y, X_test=X, y_test=y, groups=[1, 2])
     with pytest.raises(ValueError, match="fold 0 of cv names the training sample 500"):
         sparsity_path(model, X, y, cv=[([0, 60, 120, 500], [1])])
+    for train, said in (
+        ([-200, 0], "names the training sample -200"),
+        ([0.0, 60.0], "type float64"),
+        (np.ones(3, bool), r"a mask of training samples of shape \(3,\)"),
+    ):
+        with pytest.raises(ValueError, match=f"fold 0 of cv .*{said}"):
+            sparsity_path(model, X, y, cv=[(train, [1])])
     with pytest.raises(ValueError, match=r"fold 0 cannot be fitted or scored: .*at least two"):
         sparsity_path(model, X, y, cv=[(range(50), [60])])
     with pytest.raises(TypeError, match=r"got the class L2CenterClassifier: pass an instance"):

@@ -41,6 +41,26 @@ def test_means_deviations_and_choices() -> None:
     assert (one.best_k, one.best_k_1se) == (2, 2)
 
 
+def test_means_that_differ_by_rounding_are_a_tie() -> None:
+    # The same three scores in another order: the means differ in the last bit.
+    first, second = [0.1, 0.2, 0.3], [0.3, 0.2, 0.1]
+    assert np.mean(first) > np.mean(second)
+    for scale in (1.0, -1e6, 1e-200):
+        rows = [[x * scale for x in row] for row in (first, second)]
+        for scores in (rows, rows[::-1]):
+            path = SparsityPath([1, 2], {"accuracy": scores})
+            assert (path.best_k, path.best_k_1se) == (1, 1)
+    best = [0.69, 0.58]  # less its standard error it is 0.58, and above it by rounding
+    assert np.mean(best) - np.std(best, ddof=1) / np.sqrt(2) > 0.58
+    path = SparsityPath([1, 2], {"accuracy": [[0.58, 0.58], best]})
+    assert (path.best_k, path.best_k_1se) == (2, 1)
+    # Of two best means the standard error is that of the smaller k.
+    path = SparsityPath([1, 2, 3], {"accuracy": [[0.6, 0.6], [0.7, 0.7], [0.5, 0.9]]})
+    assert (path.best_k, path.best_k_1se) == (2, 2)
+    infinite = SparsityPath([1, 2, 3], {"accuracy": [[0.5], [np.inf], [np.nan]]})
+    assert (infinite.best_k, infinite.best_k_1se) == (2, 2)
+
+
 def test_several_scorings_are_dicts() -> None:
     other = -np.asarray(SCORES)
     path = SparsityPath(KS, {"accuracy": SCORES, "loss": other})

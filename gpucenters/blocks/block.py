@@ -202,10 +202,16 @@ class Block(Protocol):
             summed, with ``size`` in place of the coefficients, for a bound on the rounding.
         """
 
-    def products(self, parts: list[tuple[Array, Array, Array]], ctx: Context) -> list[Array]:
-        """The `product` for each (columns, shift, coef): to the bit on the host.
+    def products(
+        self,
+        parts: list[tuple[Array, Array, Array]],
+        ctx: Context,
+        *,
+        sizes: list[Array] | None = None,
+    ) -> list[Array]:
+        """The `product` for each (columns, shift, coef), and size if given: to the bit on the host.
 
-        Sparse data are read once for as many as the budget allows.
+        Sparse data are read once for as many as the budget allows, and once more for the sizes.
         """
 
     def add_products(self, columns: Array, coef: Array, out: Array, ctx: Context) -> None:

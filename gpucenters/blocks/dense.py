@@ -273,9 +273,18 @@ class DenseBlock:
 
         return self._map_rows(columns, q + 1, with_size, ctx)
 
-    def products(self, parts: list[tuple[Array, Array, Array]], ctx: Context) -> list[Array]:
+    def products(
+        self,
+        parts: list[tuple[Array, Array, Array]],
+        ctx: Context,
+        *,
+        sizes: list[Array] | None = None,
+    ) -> list[Array]:
         """The product for each (columns, shift, coef): see `Block`."""
-        return [self.product(*part, ctx) for part in parts]
+        if sizes is None:
+            return [self.product(*part, ctx) for part in parts]
+        of_each = zip(parts, sizes, strict=True)
+        return [self.product(*part, ctx, size=size) for part, size in of_each]
 
     def add_products(self, columns: Array, coef: Array, out: Array, ctx: Context) -> None:
         """Add ``X[:, columns] @ coef``, of a few columns: see `Block`."""

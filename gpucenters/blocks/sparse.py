@@ -178,35 +178,47 @@ class SparseBlock(Compressed):
         One product over the stored values less one constant: implicit zeros cost nothing. Where
         coefficients of all m features exceed the budget, the columns are put in a matrix first.
         """
-        xp, m, d = self.backend.xp, self.shape[1], int(columns.shape[0])
+        m, d = self.shape[1], int(columns.shape[0])
         if 8 * m * coef.shape[1] > ctx.budget and 4 * d <= m:
             self.check_finite(False, ctx)  # in the other columns too
             chosen = self.select(columns, ctx, by_row=self.by_row)
             parts = (chosen.data, chosen.indices, chosen.indptr, chosen.shape)
             block = SparseBlock(*parts, self.by_row, self.backend)
             return block.product(self.backend.arange(d), shift, coef, ctx, size=size)
-        if size is None:
-            return self._stored_product(columns, coef, ctx) - shift @ coef
-        size = size[:, None]
-        if self._is_not_negative:  # of such counts and shares one product has both
-            found = self._stored_product(columns, xp.concat([coef, size], axis=1), ctx)
-        else:
-            found = self._stored_product(columns, coef, ctx)
-            sizes = self.read_as(Magnitude("product"))._stored_product(columns, size, ctx)
-            found = xp.concat([found, sizes], axis=1)
-        return found + xp.concat([-(shift @ coef), xp.abs(shift) @ size])
+        sizes = None if size is None else [size]
+        return self.products([(columns, shift, coef)], ctx, sizes=sizes)[0]
 
-    def products(self, parts: list[tuple[Array, Array, Array]], ctx: Context) -> list[Array]:
+    def products(
+        self,
+        parts: list[tuple[Array, Array, Array]],
+        ctx: Context,
+        *,
+        sizes: list[Array] | None = None,
+    ) -> list[Array]:
         """The product for each (columns, shift, coef): see `Block`."""
+        xp = self.backend.xp
+        constants = [shift @ coef for _, shift, coef in parts]
+        if sizes is not None:
+            # |x| size + |shift| size, where implicit zeros cost nothing.
+            absolute = [
+                (c, -xp.abs(s), b[:, None]) for (c, s, _), b in zip(parts, sizes, strict=True)
+            ]
+            if not self._is_not_negative:
+                bounds = self.read_as(Magnitude("products")).products(absolute, ctx)
+                pairs = zip(self.products(parts, ctx), bounds, strict=True)
+                return [xp.concat(pair, axis=1) for pair in pairs]
+            # Of values that are not negative one product has both.
+            both = list(zip(parts, absolute, constants, strict=True))
+            constants = [xp.concat([constant, shift @ b]) for _, (_, shift, b), constant in both]
+            parts = [(c, s, xp.concat([coef, b], axis=1)) for (c, s, coef), (_, _, b), _ in both]
         found: list[Array] = []
         widest = max((coef.shape[1] for _, _, coef in parts), default=1)
-        size = max(1, ctx.budget // (32 * widest * sum(self.shape)))
-        for first, last in ranges(len(parts), size):
-            group = parts[first:last]
-            wide = self._wide_product([(columns, coef) for columns, _, coef in group], ctx)
-            ends = np.cumsum([coef.shape[1] for _, _, coef in group]).tolist()
-            for (a, b), (_, shift, coef) in zip(pairwise([0, *ends]), group, strict=True):
-                found.append(wide[:, a:b] - shift @ coef)
+        most = max(1, ctx.budget // (32 * widest * sum(self.shape)))
+        for first, last in ranges(len(parts), most):
+            wide = self._wide_product([(c, coef) for c, _, coef in parts[first:last]], ctx)
+            ends = np.cumsum([coef.shape[1] for _, _, coef in parts[first:last]]).tolist()
+            for (a, b), constant in zip(pairwise([0, *ends]), constants[first:last], strict=True):
+                found.append(wide[:, a:b] - constant)
         return found
 
     def add_products(self, columns: Array, coef: Array, out: Array, ctx: Context) -> None:
@@ -230,9 +242,6 @@ class SparseBlock(Compressed):
         """Whether no value is negative, where a look at all of them is cheap."""
         cheap = isinstance(self.data, np.ndarray) and self.reader is None and self.nnz > 0
         return cheap and bool(self.data.min() >= 0)
-
-    def _stored_product(self, columns: Array, coef: Array, ctx: Context) -> Array:
-        return self._wide_product([(columns, coef)], ctx)
 
     def _wide_product(self, parts: list[tuple[Array, Array]], ctx: Context) -> Array:
         """``X[:, columns] @ coef`` of each part, side by side."""

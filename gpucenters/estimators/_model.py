@@ -361,8 +361,8 @@ class CenterModel(Model):
         fitted = self._ready()
         new = copy.copy(self)
         new.k = k
-        centers, start = self._centers(), fitted.selection
-        selection = self._run(lambda ctx: centers.select(k, ctx, warm_start=start))
+        centers = self._centers()
+        selection = self._run(lambda ctx: centers.select(k, ctx))
         params = fitted.params | {"k": k}
         new._fitted = fitted.shared_with(params=params, selection=selection)
         return new

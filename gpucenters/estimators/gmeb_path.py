@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import math
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import check_cv
 
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.namespace import to_numpy
@@ -17,11 +15,11 @@ from ..blocks.block import Block
 from ..blocks.samples import Samples, check_every_class, check_weights
 from ..solvers.gmeb.hyperplanes import Hyperplanes, MarginProblems
 from ._base import read_only
+from ._choice import check_rule, choose
 from ._fitted import Fitted
+from ._folds import Fold, check_test_weights, make_splitter, naming_fold, split
 from .gmeb import GMEBClassifier, check_positive
 from .validation import validated, work_backend
-
-RULES = ("best", "one-standard-error")
 
 
 def gmeb_path(
@@ -115,8 +113,9 @@ def grid(r_plus: Any, r_minus: Any) -> list[tuple[float, float]]:
 class GMEBClassifierCV(GMEBClassifier):
     """GMEB whose bounds on the second moments are chosen by cross-validation.
 
-    Each fold is a fit with zero weights for its test samples, along the path of all bounds: X is
-    not copied. The model is then fitted to all samples with the bounds that are chosen.
+    Each fold is a fit along the path of all bounds. Its training samples have their weight times
+    how often the fold names them, all others weight zero: X is not copied. The model is then fitted
+    to all samples with the bounds that are chosen.
 
     Parameters
     ----------
@@ -125,10 +124,11 @@ class GMEBClassifierCV(GMEBClassifier):
     r_minus : array of floats, default=None
         With it, each pair of the two; without, ``r_minus`` is ``r_plus``.
     cv : int, splitter or iterable, default=5
-        Folds, stratified if it is a number.
+        Folds, stratified if it is a number. A fold may leave samples out, and repeat samples.
     rule : {"one-standard-error", "best"}, default="one-standard-error"
         Take the smallest ``r_plus + r_minus`` whose mean accuracy is within one standard error of
-        the best one, or is the best one.
+        the best one, or is the best one. Means that differ by rounding, 1e-12 of the largest score,
+        are equal.
     threshold : float, default=0.01
         See `GMEBClassifier`.
     tol : float, default=1e-6
@@ -211,16 +211,13 @@ class GMEBClassifierCV(GMEBClassifier):
         -------
         self
         """
-        if not isinstance(self.rule, str) or self.rule not in RULES:
-            raise ValueError(
-                f"rule={self.rule!r} is not valid: use {' or '.join(map(repr, RULES))}."
-            )
+        check_rule(self.rule)
         pairs = grid(self.r_plus, self.r_minus)
         shared = {name: getattr(self, name) for name in GMEBClassifier._get_param_names()}
         models = [GMEBClassifier(**shared | {"r_plus": a, "r_minus": b}) for a, b in pairs]
         models[0]._check_parameters()
         scores = self._fold_scores(models, X, y, sample_weight)
-        chosen = choose(scores, np.asarray(pairs).sum(axis=1), self.rule)
+        chosen = choose(scores, self.rule, np.asarray(pairs).sum(axis=1))
         model = models[chosen].fit(X, y, sample_weight)
         names = ("n_features_in_", "feature_names_in_")
         attributes = {name: vars(model)[name] for name in names if name in vars(model)}
@@ -243,16 +240,20 @@ class GMEBClassifierCV(GMEBClassifier):
         classes, codes = self._encoded(y, n)
         given = check_weights(sample_weight, n)
         weight = np.ones(n) if given is None else given
-        splitter = check_cv(self.cv, codes, classifier=True)
-        folds = list(splitter.split(np.zeros((n, 1)), codes))
+        labels = classes[codes]
+        folds = split(checked, labels, make_splitter(self.cv, labels), {})
+        check_test_weights(folds, given)
 
         def work(ctx: Context) -> np.ndarray:
             block, _ = self._enter(checked, codes, classes, None, ctx)
-            return np.stack([accuracies(block, test, ctx) for _, test in folds], axis=1)
+            found = []
+            for number, fold in enumerate(folds):
+                with naming_fold(number):
+                    found.append(accuracies(block, fold, ctx))
+            return np.stack(found, axis=1)
 
-        def accuracies(block: Block, test: np.ndarray, ctx: Context) -> np.ndarray:
-            kept = weight.copy()
-            kept[test] = 0
+        def accuracies(block: Block, fold: Fold, ctx: Context) -> np.ndarray:
+            kept, test = weight * np.bincount(fold.train, minlength=n), fold.test
             samples = self._samples(codes, classes, kept, ctx)
             check_every_class(samples, classes)
             found = _solutions(models, block, samples, ctx)
@@ -271,14 +272,3 @@ def _predicted(found: Hyperplanes, block: Block, ctx: Context) -> np.ndarray:
         scores = block.product(found.columns, form.shift, form.coef, ctx) + form.offset
     host = to_numpy(scores)
     return host[:, 0] > 0 if host.shape[1] == 1 else host.argmax(axis=1)
-
-
-def choose(scores: np.ndarray, size: np.ndarray, rule: str) -> int:
-    """The smallest pair, in the sum of its bounds, that a rule lets pass."""
-    mean = scores.mean(axis=1)
-    best = int(mean.argmax())
-    allowed = 0.0
-    if rule == "one-standard-error" and scores.shape[1] > 1:
-        allowed = scores[best].std(ddof=1) / math.sqrt(scores.shape[1])
-    passes = np.flatnonzero(mean >= mean[best] - allowed - 1e-12)
-    return int(passes[np.argmin(size[passes])])

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse
 
+from ..estimators._choice import choose
 from . import drawing, rendering
 
 _FORMAT = "gpucenters.SparsityPath/1"
@@ -149,8 +150,11 @@ class SparsityPath:
 
     @property
     def best_k(self) -> Any:
-        """The number of features of best mean score; the smallest one on a tie."""
-        return self._of_each(lambda values: int(self.ks[_best(values)]))
+        """The number of features of best mean score; the smallest one on a tie.
+
+        Means that differ by rounding, 1e-12 of the largest score, are a tie.
+        """
+        return self._of_each(lambda values: int(self.ks[choose(values, "best")]))
 
     @property
     def best_k_1se(self) -> Any:
@@ -159,7 +163,7 @@ class SparsityPath:
         The standard error is that of the mean over the folds at the best k: their standard
         deviation (divisor n_folds - 1) over the root of their number.
         """
-        return self._of_each(lambda values: int(self.ks[_best_within_error(values)]))
+        return self._of_each(lambda values: int(self.ks[choose(values, "one-standard-error")]))
 
     def choose(self, rule: str = "best", scoring: str | None = None) -> int:
         """The number of features that a rule chooses.
@@ -170,9 +174,7 @@ class SparsityPath:
         scoring : str, optional
             By default the first one.
         """
-        if rule not in RULES:
-            raise ValueError(f"rule={rule!r} is not valid: use {' or '.join(map(repr, RULES))}.")
-        return int(self.ks[RULES[rule](self.scores_of(scoring))])
+        return int(self.ks[choose(self.scores_of(scoring), rule)])
 
     def scores_of(self, scoring: str | None = None) -> np.ndarray:
         """Test scores of one scoring, of shape (n_ks, n_folds).
@@ -338,22 +340,3 @@ def _numbers(values: np.ndarray) -> list[list[float | str | None]]:
         return x if np.isfinite(x) else None if np.isnan(x) else str(x)
 
     return [[plain(x) for x in row] for row in values.tolist()]
-
-
-def _best(values: np.ndarray) -> int:
-    means = values.mean(axis=1)
-    if np.all(np.isnan(means)):
-        raise ValueError("all mean scores are NaN: no number of features is the best one.")
-    return int(np.nanargmax(means))
-
-
-def _best_within_error(values: np.ndarray) -> int:
-    best, n, means = _best(values), values.shape[1], values.mean(axis=1)
-    error = 0.0
-    if n > 1 and np.all(np.isfinite(values[best])):
-        error = values[best].std(ddof=1) / np.sqrt(n)
-    return int(np.flatnonzero(means >= means[best] - error)[0])
-
-
-#: The rules that choose a number of features: functions from (n_ks, n_folds) scores to its index.
-RULES = {"best": _best, "one-standard-error": _best_within_error}

@@ -21,9 +21,9 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.namespace import is_sparse
 from ..blocks.convert import as_block
+from ..estimators._choice import check_rule
 from ..estimators.labels import as_classes, host_labels
 from ..estimators.validation import check_backend, check_X
-from .result import RULES
 from .scoring import Scoring
 from .sparsity_path import check_model, sparsity_path
 
@@ -150,10 +150,7 @@ class SparsityPathCV(ClassifierMixin, MetaEstimatorMixin, TransformerMixin, Base
         -------
         self
         """
-        if not isinstance(self.rule, str) or self.rule not in RULES:
-            raise ValueError(
-                f"rule={self.rule!r} is not valid: use {' or '.join(map(repr, RULES))}."
-            )
+        check_rule(self.rule)
         check_model(self.estimator, type(self).__name__)
         unknown = sorted(params.keys() - {"sample_weight", "groups"})
         if unknown:

@@ -13,12 +13,20 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from ..arrays.namespace import is_sparse
 from ..blocks.samples import check_weights
 from ..estimators._base import CenterClassifier
+from ..estimators._folds import (
+    Fold,
+    check_test_weights,
+    make_splitter,
+    naming_fold,
+    split,
+    take_of_each,
+    take_rows,
+)
 from ..estimators._held_out import HeldOut
 from ..estimators._path import PathPredictions, predict_path
 from ..estimators.groups import check_groups
 from ..estimators.labels import as_classes, encode, host_labels
 from ..estimators.validation import check_container
-from .folds import Fold, make_splitter, split, take_of_each, take_rows
 from .numbers_of_features import resolve_ks
 from .result import SparsityPath, Supports
 from .scoring import Scoring
@@ -45,7 +53,7 @@ def sparsity_path(
 
     The model is fitted once for each fold, and one pass over the test samples of the fold scores
     every k (Remark 6 of [1]_): the scores are those of a model fitted with each k. Multinomial
-    naive Bayes is solved for each k from the class sums of the one fit.
+    naive Bayes is solved for each k from the class sums of the one fit, as a fit with that k is.
 
     Parameters
     ----------
@@ -59,7 +67,8 @@ def sparsity_path(
         Numbers of features, or fractions of them. By default about 40 geometric steps from 1 to
         all features.
     cv : int, splitter or iterable, optional
-        As in `sklearn.model_selection.cross_validate`. By default 5 stratified folds.
+        As in `sklearn.model_selection.cross_validate`. By default 5 stratified folds. A fold may
+        leave samples out, and repeat samples.
     X_test, y_test : array-likes, optional
         Test samples; then all of X is for training, and there is one fold.
     scoring : str, callable, list, tuple or dict, default="accuracy"
@@ -135,6 +144,7 @@ def sparsity_path(
         splitter = make_splitter(cv, labels, groups, n_splits, test_size, random_state)
         routed = _route(estimator, splitter, scorers, sample_weight, groups)
         folds = split(X, labels, splitter, routed.split)
+        check_test_weights(folds, check_weights(routed.score.get("sample_weight"), X.shape[0]))
         data = data.with_statistics(folds, routed)
         if effective_n_jobs(n_jobs) == 1:  # without joblib, so that warnings name the caller's line
             results = [data.evaluate_fold(*fold, routed) for fold in enumerate(folds)]
@@ -210,10 +220,8 @@ class _Data(NamedTuple):
 
     def evaluate_fold(self, number: int, fold: Fold, routed: _Routed) -> _Result:
         """Fit to the training samples of a fold, and score its test samples for every k."""
-        try:
+        with naming_fold(number):
             return self._evaluate_fold(fold, routed)
-        except ValueError as error:
-            raise ValueError(f"fold {number} cannot be fitted or scored: {error}") from error
 
     def _evaluate_fold(self, fold: Fold, routed: _Routed) -> _Result:
         n = len(self.y)

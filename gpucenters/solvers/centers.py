@@ -44,26 +44,19 @@ class Centers:
         """Whether scores need the values of X outside of the support too."""
         return False
 
-    def select(
-        self, k: Any, ctx: Context | None = None, *, warm_start: Selection | None = None
-    ) -> Selection:
+    def select(self, k: Any, ctx: Context | None = None) -> Selection:
         """The features for this k.
 
         Parameters
         ----------
         k : int, float or "all"
         ctx : Context, optional
-        warm_start : Selection, optional
-            That of another k, from which a search may start.
         """
         raise NotImplementedError
 
     def select_each(self, ks: list[int], ctx: Context) -> Iterator[Selection]:
         """The features for each of several k, ascending."""
-        last = None
-        for k in ks:
-            last = self.select(k, ctx, warm_start=last)
-            yield last
+        return (self.select(k, ctx) for k in ks)
 
     def feature_scores(self, selection: Selection, ctx: Context | None = None) -> Array:
         """The score by which features are selected: (m,), float64."""
@@ -147,9 +140,7 @@ class SparseCenters(Centers):
     loss: float
     scale: Array | None
 
-    def select(
-        self, k: Any, ctx: Context | None = None, *, warm_start: Selection | None = None
-    ) -> Selection:
+    def select(self, k: Any, ctx: Context | None = None) -> Selection:
         return select(self, k, ctx)
 
     def feature_scores(self, selection: Selection, ctx: Context | None = None) -> Array:

@@ -26,6 +26,7 @@ from ..arrays.typing import Array
 from ..blocks.block import Block
 
 UNIT_ROUNDOFF = 2.0**-53
+_LEAST = 2.0**-1022  # the least number that no device flushes to zero
 
 
 class Rounding(NamedTuple):
@@ -158,21 +159,36 @@ def compare_close_scores(
     if rows.shape[0] == 0:
         return scores
     close, taken, best = (xp.take(a, rows, axis=0) for a in (close, scores, best))
-    k = scores.shape[1]
-    reference = xp.argmax(taken, axis=1)[:, None]
-    codes = reference * k + backend.arange(k)
-    codes = xp.where(close, codes, xp.zeros_like(codes))
-    gap = xp.where(close, zero, zero - math.inf)
-    for code in to_host(xp.unique_values(xp.reshape(codes, (-1,)))).tolist():
-        r, c = divmod(code, k)
-        if c == r:
-            continue
-        of_pair, column = codes[:, c] == code, gap[:, c]
-        column[of_pair] = compared(c, r, rows[of_pair])
-        gap[:, c] = column
-    # Twice the precision has a smaller range: where it is left, the scores stay.
-    gap = xp.where(xp.isnan(gap), taken - best, gap)
-    gap = gap - xp.max(gap, axis=1, keepdims=True)
+
+    def excess(c: int, others: Array, of: Array) -> Array:
+        """By how much the score of class c exceeds that of another class, in the rows ``of``."""
+        found = xp.zeros_like(taken[:, 0])
+        for r in to_host(xp.unique_values(others[of])).tolist():
+            pair = of & (others == r)
+            gap, rounded = compared(c, r, rows[pair]), taken[:, c] - taken[:, r]
+            # Twice the precision has a smaller range: where it is left, the scores stay.
+            found[pair] = xp.where(xp.isnan(gap), rounded[pair], gap)
+        return found
+
+    # Each close class is compared with the best one of those before it: which scores are rounded
+    # how, and which classes beside the best ones are close, does not change the winner.
+    candidates = to_host(xp.nonzero(xp.any(close, axis=0))[0]).tolist()
+    winner = xp.argmax(xp.astype(close, xp.int64), axis=1)
+    rival, gap = xp.zeros_like(close, dtype=xp.int64) - 1, xp.zeros_like(taken)
+    for c in candidates:
+        later = close[:, c] & (winner < c)
+        found = excess(c, winner, later)
+        rival[:, c], gap[:, c] = xp.where(later, winner, rival[:, c]), found
+        winner = xp.where(later & (found > 0), xp.full_like(winner, c), winner)
+    # Then those that were compared with another one, and not by the winner, with the winner.
+    beaten, by = (xp.take_along_axis(a, winner[:, None], axis=1)[:, 0] for a in (rival, gap))
+    for c in candidates:
+        known = xp.where(beaten == c, -by, gap[:, c])
+        of = close[:, c] & (winner != c) & (beaten != c) & (rival[:, c] != winner)
+        known = xp.where(of, excess(c, winner, of), known)
+        # Not above the winner, whatever is rounded, and below it where a tie would be the first's.
+        most = xp.where(winner > c, zero - _LEAST, zero)
+        gap[:, c] = xp.where(winner == c, zero, xp.minimum(known, most))
     if relative:
         found = xp.where(close, gap, xp.minimum(taken - best, zero))
     else:

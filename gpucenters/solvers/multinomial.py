@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, ClassVar, Self
 
 from ..arrays.context import Context
@@ -91,69 +92,60 @@ class MultinomialCenters(Centers):
             total = self.backend.xp.take(total, columns, axis=1)
         return total + self.alpha
 
-    def select(
-        self, k: Any, ctx: Context | None = None, *, warm_start: Selection | None = None
-    ) -> MultinomialSelection:
+    def select(self, k: Any, ctx: Context | None = None) -> MultinomialSelection:
         """The features for this k, with the gap that is left: Theorem 2 and its reconstruction.
 
         The dual gives psi(k), which no k features exceed, and a p. The k largest h_i(p) are the
         support, and where the gap says that it may not be the best, swaps at its edge are tried.
+        The search starts at the shares of the classes whatever else was solved before, so that a
+        path, another k of a fitted model and a fit to the same data give the same support.
 
         Parameters
         ----------
         k : int, float or "all"
         ctx : Context, optional
-        warm_start : MultinomialSelection, optional
-            That of another k, from whose p the search starts.
         """
-        p = warm_start.p if isinstance(warm_start, MultinomialSelection) else self._shares()
-        return self._select(k, list(p), ctx or Context.of(self.backend))[0]
+        return next(self.select_each([k], ctx or Context.of(self.backend)))
 
-    def select_each(self, ks: list[int], ctx: Context) -> Iterator[MultinomialSelection]:
-        p, h = self._shares(), None
+    def select_each(self, ks: list[Any], ctx: Context) -> Iterator[MultinomialSelection]:
+        h = cache(lambda: self._divergence(self._shares(), ctx))
         for k in ks:
-            chosen, h = self._select(k, p, ctx, h)
-            p = list(chosen.p)
-            yield chosen
+            yield self._select(k, ctx, h)
 
     def _shares(self) -> list[float]:
         return [b / sum(self.mass) for b in self.mass]
 
     def _select(
-        self, k: Any, p: list[float], ctx: Context, h: Array | None = None
-    ) -> tuple[MultinomialSelection, Array | None]:
-        """The features for this k, and h_i of all features at their p where it was formed."""
-        xp, m = self.backend.xp, self.total.shape[1]
+        self, k: Any, ctx: Context, h_at_start: Callable[[], Array]
+    ) -> MultinomialSelection:
+        xp, m, p = self.backend.xp, self.total.shape[1], self._shares()
         count = resolve_k(k, m)
         if count == m:
-            p = self._shares()
-            h, every = self._divergence(p, ctx), self.backend.arange(m)
-            return MultinomialSelection(every, h, tuple(p), to_float(xp.sum(h)), 0.0), h
-        columns, dual, found = self._search(count, p, ctx, h)
+            h, every = h_at_start(), self.backend.arange(m)
+            return MultinomialSelection(every, h, tuple(p), to_float(xp.sum(h)), 0.0)
+        columns, dual, found = self._search(count, p, ctx, h_at_start)
         support, gain = xp.take(columns, found.support), xp.take(dual.h, found.support)
         positive = int(xp.count_nonzero(gain > 0))
         if positive < count:
             warn_of_no_gain(m, positive)
         # A feature alone has one share in each class: every support of one feature has the value 0.
         gap = max(dual.value - found.value, 0.0) if count > 1 else 0.0
-        chosen = MultinomialSelection(support, gain, tuple(dual.p), found.value, gap)
-        return chosen, dual.h if columns.shape[0] == m else None
+        return MultinomialSelection(support, gain, tuple(dual.p), found.value, gap)
 
     def _search(
-        self, k: int, p: list[float], ctx: Context, h: Array | None
+        self, k: int, p: list[float], ctx: Context, h_at_start: Callable[[], Array]
     ) -> tuple[Array, DualPoint, SupportValue]:
         """(candidates, solution of the dual, best support among the candidates)."""
         xp, screen = self.backend.xp, Screen(self.total, self.alpha, ctx)
         columns = screen.first(k, p)
+        h = h_at_start() if columns.shape[0] == self.total.shape[1] else None
 
         def slack() -> float:
             return self.tol * abs(self._tied_likelihood(ctx))
 
         while True:
             f = self.smoothed(columns)
-            dual = solve_dual(
-                f, k, p, slack, h if columns.shape[0] == self.total.shape[1] else None
-            )
+            dual = solve_dual(f, k, p, slack, h)
             wider, missed = screen.missed(columns, f, k, dual.p)
             if not missed:
                 break

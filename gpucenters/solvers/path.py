@@ -20,7 +20,7 @@ from ..blocks.block import Block
 from ..blocks.segment_terms import segment_totals
 from .centers import Centers, SparseCenters
 from .close_scores import UNIT_ROUNDOFF, PairForm, compare_close_scores
-from .linear_form import LinearForm, of_priors
+from .linear_form import LinearForm
 from .multinomial import MultinomialCenters
 from .path_scores import (
     Path,
@@ -184,14 +184,15 @@ class _Forms(SupportsOfEachK):
     def scores(self, block: Block, ctx: Context, *, relative: bool) -> PathScores:
         xp, q = block.backend.xp, self.forms[0].coef.shape[1]
         # The scores of each k, and their bound.
-        parts, offsets = [], []
+        parts, sizes, offsets = [], [], []
         for chosen, form in zip(self.selections, self.forms, strict=True):
             unit = 4 * UNIT_ROUNDOFF * (form.coef.shape[0] + 16)
-            size = unit * xp.max(xp.abs(form.coef), axis=1, keepdims=True)
-            parts.append((chosen.support, form.shift, xp.concat([form.coef, size], axis=1)))
-            bound = block.backend.zeros(1) + 4 * of_priors(self.log_prior)
+            parts.append((chosen.support, form.shift, form.coef))
+            sizes.append(unit * xp.max(xp.abs(form.coef), axis=1))
+            bound = 4 * UNIT_ROUNDOFF * xp.max(xp.abs(form.offset), keepdims=True)
             offsets.append(xp.concat([form.offset, bound]))
-        found = xp.stack(block.products(parts, ctx)) + xp.stack(offsets)[:, None, :]
+        products = block.products(parts, ctx, sizes=sizes)
+        found = xp.stack(products) + xp.stack(offsets)[:, None, :]
         found = xp.permute_dims(found, (2, 0, 1))
         scores, bound, distinct = found[:-1, :, :], found[-1, :, :], None
         if q > 1:

@@ -69,9 +69,7 @@ class ShrunkenCenters(Centers):
     least: float = 0.0
     rest: float = 0.0
 
-    def select(
-        self, k: Any, ctx: Context | None = None, *, warm_start: Selection | None = None
-    ) -> Selection:
+    def select(self, k: Any, ctx: Context | None = None) -> Selection:
         """The features that survive: of the k largest those above the next one.
 
         With a given threshold those above it; k must be "all" then.

@@ -40,9 +40,7 @@ class SupportCenters(Centers):
             return None
         raise needs_full("scale_, which is of all features,")
 
-    def select(
-        self, k: Any, ctx: Context | None = None, *, warm_start: Selection | None = None
-    ) -> Selection:
+    def select(self, k: Any, ctx: Context | None = None) -> Selection:
         support = self.selection.support
         count, kept = resolve_k(k, self.n_features), support.shape[0]
         if count == kept:

@@ -48,6 +48,7 @@ NAMES = [
     "vectorizers",
     "gmeb",
     "blocks",
+    "paths",
 ]
 
 

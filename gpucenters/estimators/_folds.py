@@ -1,9 +1,10 @@
-"""Training and test samples of each fold."""
+"""Training and test samples of each fold, for every search over folds."""
 
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,10 @@ from ..arrays.namespace import array_namespace, is_numpy, is_sparse, to_numpy
 
 
 class Fold(NamedTuple):
-    """Row numbers of the training and of the test samples of one fold."""
+    """Row numbers of the training and of the test samples of one fold, not negative.
+
+    Some rows may be in neither, and rows may be repeated.
+    """
 
     train: np.ndarray
     test: np.ndarray
@@ -30,7 +34,12 @@ class Fold(NamedTuple):
 
 
 def make_splitter(
-    cv: Any, y: np.ndarray, groups: Any, n_splits: int | None, test_size: Any, random_state: Any
+    cv: Any,
+    y: np.ndarray,
+    groups: Any = None,
+    n_splits: int | None = None,
+    test_size: Any = None,
+    random_state: Any = None,
 ) -> Any:
     """The splitter that the parameters of `sparsity_path` mean."""
     if n_splits is None:
@@ -57,24 +66,58 @@ def split(X: Any, y: np.ndarray, splitter: Any, params: Mapping[str, Any]) -> li
     # Splitters of scikit-learn read the number of rows alone, and know no matrices on a device.
     rows = X if is_numpy(array_namespace(X)) else np.zeros((len(y), 1))
     params = {name: value for name, value in params.items() if value is not None}
-    found = [Fold(_index(a), _index(b)) for a, b in splitter.split(rows, y, **params)]
+    found = [
+        Fold(
+            _row_numbers(train, len(y), f"fold {number} of cv", "training"),
+            _row_numbers(test, len(y), f"fold {number} of cv", "test"),
+        )
+        for number, (train, test) in enumerate(splitter.split(rows, y, **params))
+    ]
     if not found:
         raise ValueError("cv makes no folds.")
-    for number, fold in enumerate(found):
-        for rows_of, what in zip(fold, ("training", "test"), strict=True):
-            if rows_of.size == 0:
-                raise ValueError(f"fold {number} of cv has no {what} samples.")
-            if rows_of.max() >= len(y) or rows_of.min() < -len(y):
-                raise ValueError(
-                    f"fold {number} of cv names the {what} sample {int(rows_of.max())}, but X has "
-                    f"{len(y)} samples."
-                )
     return found
 
 
-def _index(rows: Any) -> np.ndarray:
+def _row_numbers(rows: Any, n: int, fold: str, what: str) -> np.ndarray:
+    """Row numbers, from 0 on, of what a splitter gives: numbers or a mask."""
     rows = to_numpy(rows)
-    return np.flatnonzero(rows) if rows.dtype == bool else rows
+    if rows.size == 0:
+        raise ValueError(f"{fold} has no {what} samples.")
+    if rows.dtype == bool:
+        if rows.shape != (n,):
+            raise ValueError(
+                f"{fold} has a mask of {what} samples of shape {rows.shape}, but X has {n} samples."
+            )
+        return _row_numbers(np.flatnonzero(rows), n, fold, what)
+    if rows.ndim != 1 or rows.dtype.kind not in "iu":
+        raise ValueError(
+            f"{fold} has {what} samples of shape {rows.shape} and type {rows.dtype}: use row "
+            "numbers or a mask, of one dimension."
+        )
+    beyond = rows[(rows >= n) | (rows < -n)]
+    if beyond.size:
+        raise ValueError(f"{fold} names the {what} sample {beyond[0]}, but X has {n} samples.")
+    rows = rows.astype(np.int64)
+    return np.where(rows < 0, rows + n, rows)
+
+
+def check_test_weights(folds: list[Fold], weight: np.ndarray | None) -> None:
+    """Raise a ValueError for a fold whose test samples have no weight: they have no mean score."""
+    for number, fold in enumerate(folds):
+        if weight is not None and not np.any(weight[fold.test] > 0):
+            raise ValueError(
+                f"fold {number} of cv has no test sample of positive weight, so that it has no "
+                "score: use other folds, or leave samples of weight zero out of X."
+            )
+
+
+@contextmanager
+def naming_fold(number: int) -> Iterator[None]:
+    """A ValueError in the body says which fold it is of."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"fold {number} cannot be fitted or scored: {error}") from error
 
 
 def take_rows(X: Any, rows: np.ndarray) -> Any:

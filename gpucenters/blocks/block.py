@@ -214,6 +214,12 @@ class Block(Protocol):
         Sparse data are read once for as many as the budget allows, and once more for the sizes.
         """
 
+    def row_sizes(self, ctx: Context) -> Array | None:
+        """What the sums of absolute values of the rows do not exceed: (n,), float64.
+
+        None where that costs as much as a product.
+        """
+
     def add_products(self, columns: Array, coef: Array, out: Array, ctx: Context) -> None:
         """Add ``X[:, columns] @ coef``, of a few columns, in place.
 

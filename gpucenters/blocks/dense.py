@@ -286,6 +286,9 @@ class DenseBlock:
         of_each = zip(parts, sizes, strict=True)
         return [self.product(*part, ctx, size=size) for part, size in of_each]
 
+    def row_sizes(self, ctx: Context) -> None:
+        """None: see `Block`."""
+
     def add_products(self, columns: Array, coef: Array, out: Array, ctx: Context) -> None:
         """Add ``X[:, columns] @ coef``, of a few columns: see `Block`."""
         xp, (d, *shape) = self.backend.xp, coef.shape

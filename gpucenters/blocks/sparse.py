@@ -17,6 +17,7 @@ from ..arrays.backend import backend_of
 from ..arrays.context import Context
 from ..arrays.grid import ranges, row_ranges
 from ..arrays.namespace import array_namespace, sparse_module, to_numpy
+from ..arrays.on_disk import OnDisk
 from ..arrays.typing import NumPyOrCuPy as Array
 from . import errors, sparse_host, sparse_scatter, sparse_sums
 from .accumulators import CentredSums, RawSums
@@ -196,30 +197,42 @@ class SparseBlock(Compressed):
         sizes: list[Array] | None = None,
     ) -> list[Array]:
         """The product for each (columns, shift, coef): see `Block`."""
-        xp = self.backend.xp
-        constants = [shift @ coef for _, shift, coef in parts]
-        if sizes is not None:
-            # |x| size + |shift| size, where implicit zeros cost nothing.
-            absolute = [
-                (c, -xp.abs(s), b[:, None]) for (c, s, _), b in zip(parts, sizes, strict=True)
-            ]
-            if not self._is_not_negative:
-                bounds = self.read_as(Magnitude("products")).products(absolute, ctx)
-                pairs = zip(self.products(parts, ctx), bounds, strict=True)
-                return [xp.concat(pair, axis=1) for pair in pairs]
-            # Of values that are not negative one product has both.
-            both = list(zip(parts, absolute, constants, strict=True))
-            constants = [xp.concat([constant, shift @ b]) for _, (_, shift, b), constant in both]
-            parts = [(c, s, xp.concat([coef, b], axis=1)) for (c, s, coef), (_, _, b), _ in both]
         found: list[Array] = []
         widest = max((coef.shape[1] for _, _, coef in parts), default=1)
         most = max(1, ctx.budget // (32 * widest * sum(self.shape)))
         for first, last in ranges(len(parts), most):
-            wide = self._wide_product([(c, coef) for c, _, coef in parts[first:last]], ctx)
-            ends = np.cumsum([coef.shape[1] for _, _, coef in parts[first:last]]).tolist()
-            for (a, b), constant in zip(pairwise([0, *ends]), constants[first:last], strict=True):
-                found.append(wide[:, a:b] - constant)
-        return found
+            group = parts[first:last]
+            wide = self._wide_product([(columns, coef) for columns, _, coef in group], ctx)
+            ends = np.cumsum([coef.shape[1] for _, _, coef in group]).tolist()
+            for (a, b), (_, shift, coef) in zip(pairwise([0, *ends]), group, strict=True):
+                found.append(wide[:, a:b] - shift @ coef)
+        if sizes is None:
+            return found
+        # |x| size + |shift| size, where implicit zeros cost nothing.
+        xp = self.backend.xp
+        absolute = [(c, -xp.abs(s), b[:, None]) for (c, s, _), b in zip(parts, sizes, strict=True)]
+        bounds = self.read_as(Magnitude("products")).products(absolute, ctx)
+        return [xp.concat(pair, axis=1) for pair in zip(found, bounds, strict=True)]
+
+    def row_sizes(self, ctx: Context) -> Array | None:
+        """What sums of absolute values of rows do not exceed: see `Block`."""
+        if not self.by_row or isinstance(self.data, OnDisk) or self.reader is not None:
+            return None
+        if self.nnz == 0:
+            return self.backend.zeros(self.shape[0])
+        # The length of a row times the largest of all values.
+        here = backend_of(self.data)
+
+        def largest(cut: tuple[int, int]) -> Array:
+            part = self.data[cut[0] : cut[1]]
+            ends = here.xp.stack([here.xp.min(part), here.xp.max(part)])
+            return here.xp.max(here.xp.abs(here.xp.astype(ends, here.xp.float64)))
+
+        with here.current():
+            runs = ranges(self.nnz, max(ctx.chunk, self.nnz // 8))
+            most = here.xp.max(here.xp.stack(list(Context.of(here).map(largest, runs))))
+        lengths = np.diff(self.host_indptr).astype(np.float64)
+        return self.backend.asarray(lengths) * self.backend.move(most)
 
     def add_products(self, columns: Array, coef: Array, out: Array, ctx: Context) -> None:
         """Add ``X[:, columns] @ coef``, of a few columns: see `Block`.
@@ -236,12 +249,6 @@ class SparseBlock(Compressed):
         held = sparse_module(xp).csr_matrix((x, part.indices, ends), shape=(rows.shape[0], d))
         found = xp.reshape(held @ xp.reshape(coef, (d, -1)), (-1, *shape))
         out[:, :, rows] += xp.permute_dims(found, (1, 2, 0))
-
-    @property
-    def _is_not_negative(self) -> bool:
-        """Whether no value is negative, where a look at all of them is cheap."""
-        cheap = isinstance(self.data, np.ndarray) and self.reader is None and self.nnz > 0
-        return cheap and bool(self.data.min() >= 0)
 
     def _wide_product(self, parts: list[tuple[Array, Array]], ctx: Context) -> Array:
         """``X[:, columns] @ coef`` of each part, side by side."""

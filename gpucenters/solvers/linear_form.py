@@ -6,9 +6,13 @@ import math
 from typing import NamedTuple
 
 from ..arrays.backend import Backend
-from ..arrays.functions import array_namespace
+from ..arrays.context import Context
+from ..arrays.functions import array_namespace, backend_of
 from ..arrays.typing import Array
+from ..blocks.block import Block
 from .close_scores import UNIT_ROUNDOFF, Rounding
+
+_FEW_ROWS = 1 / 16  # of all rows: more are not looked at one by one
 
 
 class LinearForm(NamedTuple):
@@ -120,6 +124,56 @@ def _rounding(
     if scale is not None:
         size, square = size / (scale * scale), square / (scale * scale)
     return Rounding(UNIT_ROUNDOFF * size, UNIT_ROUNDOFF * xp.sum(square) + of_priors(log_prior))
+
+
+def scores_and_bounds(
+    form: LinearForm, block: Block, columns: Array, ctx: Context
+) -> tuple[Array, Array]:
+    """Scores, and a bound on the rounding of the score of each class of a row.
+
+    Sparse rows have a bound at hand that is cheap, and large: where it shows that no two scores are
+    close, it stands as 0.
+
+    Parameters
+    ----------
+    form : LinearForm
+        With a rounding.
+    block : Block
+    columns : array of shape (d,)
+        The features that the form reads, ascending.
+    ctx : Context
+
+    Returns
+    -------
+    scores : array of shape (n, q)
+    bound : array of shape (n,)
+    """
+    assert form.rounding is not None
+    xp, (size, constant) = ctx.backend.xp, form.rounding
+    constant = xp.abs(form.shift) @ size + constant
+    most, few = block.row_sizes(ctx), _FEW_ROWS * block.shape[0]
+    if most is not None:
+        scores = block.product(columns, form.shift, form.coef, ctx) + form.offset
+        apart = 2 * (most * xp.max(size) + constant)
+        rows = xp.nonzero(_difference(scores) <= apart)[0]
+        if rows.shape[0] <= few:
+            bound, parts = xp.zeros_like(most), block.padded_rows(rows, columns, ctx)
+            sums = [xp.sum(xp.abs(x) * xp.take(size, at), axis=1) for x, at in parts]
+            bound[rows] = xp.concat([xp.zeros_like(most[:0]), *sums]) + constant
+            return scores, bound
+    found = block.product(columns, form.shift, form.coef, ctx, size=size)
+    return found[:, :-1] + form.offset, found[:, -1] + form.rounding.constant
+
+
+def _difference(scores: Array) -> Array:
+    """How far the best score of each row is above the second: (n,)."""
+    xp = array_namespace(scores)
+    if scores.shape[1] == 1:
+        return xp.abs(scores[:, 0])
+    best = xp.argmax(scores, axis=1)[:, None]
+    others = backend_of(scores).arange(scores.shape[1])[None, :] != best
+    low = xp.full_like(scores, -math.inf)
+    return xp.max(scores, axis=1) - xp.max(xp.where(others, scores, low), axis=1)
 
 
 def of_priors(log_prior: list[float]) -> float:

@@ -172,7 +172,7 @@ def problem_differences(rng: np.random.Generator, kind: type) -> Iterator[str]:
     ks = sorted(set(rng.integers(1, X.shape[1] + 1, 2).tolist()))
     scoring = [str(name) for name in rng.choice(OF_LABELS, 2, replace=False)]
     # Far from a class values are rounded by more than their scores are compared to.
-    if np.abs(X).max() < 1e4 and rng.random() < 0.3:
+    if np.abs(X).max() < 100 and rng.random() < 0.3:
         scoring.append(str(rng.choice(OF_VALUES)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -42,6 +42,7 @@ from gpucenters import (
 )
 from gpucenters.estimators._path import predict_path
 from gpucenters.paths.numbers_of_features import resolve_ks
+from gpucenters.solvers.path_scores import doubtful_scores
 
 MODELS = [
     L2CenterClassifier(),
@@ -144,6 +145,21 @@ def test_shrunken_labels_of_ties_are_those_of_a_model_fitted_with_k(on_host: Any
         for k in (m, 2 * m):
             found = quietly(predict_path, every, rows, [k]).codes[0]
             np.testing.assert_array_equal(found, quietly(every.with_k, k).predict(rows))
+
+
+def test_means_that_are_rounded_to_one_are_compared_as_in_a_refit(on_host: Any) -> None:
+    X, y = np.full((9, 2), 1 / 3), np.asarray([0, 2, 1, 2, 2, 1, 2, 0, 0])
+    every = quietly(L2CenterClassifier().fit, X, y)
+    found = quietly(predict_path, every, X, [1, 2]).codes
+    for s in (0, 1):
+        np.testing.assert_array_equal(found[s], quietly(every.with_k, s + 1).predict(X))
+
+
+def test_equal_classes_are_in_doubt_where_their_scores_are_not(backend: Any) -> None:
+    scores = np.asarray([[1.0, 1.0], [0.5, 0.5], [1.0, 1.0 + 2.0**-52]])[:, None, :]
+    bound = backend.array(np.full((1, 2), 1e-12))
+    found = doubtful_scores(backend.array(scores), bound, [(2, 0, 0)])
+    assert backend.host(found).tolist() == [[False, True]]
 
 
 # Problems with ties that rounding decides, and with multinomial supports of nearly one value.

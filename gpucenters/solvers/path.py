@@ -26,8 +26,8 @@ from .path_scores import (
     Path,
     PathScores,
     SupportsOfEachK,
-    distinct_classes,
     doubtful_scores,
+    repeated_classes,
 )
 from .path_shares import SharesPath
 from .path_terms import PathTerms
@@ -74,7 +74,7 @@ class _Separable:
     terms: PathTerms
     base: Array  # (q + 1, S)
     rate: Array | None  # (q + 1, S)
-    distinct: Array | None  # (K, S)
+    repeated: list[tuple[int, int, int]]
     pair_forms: Callable[[int], Callable[[int, int], PairForm]]
 
     @property
@@ -101,7 +101,7 @@ class _Separable:
         scores, bound = found[:-1, :, :], found[-1, :, :]
         if more is not None:
             bound = bound + more
-        close = doubtful_scores(scores, bound, self.distinct)
+        close = doubtful_scores(scores, bound, self.repeated, compared=terms.compared)
         doubtful, most = xp.any(close, axis=1), xp.max(bound, axis=1)
         if not terms.compared:
             return PathScores(scores, scores, most, doubtful)
@@ -148,15 +148,13 @@ def _separable(
     rate = None
     if terms.rate is not None:
         rate = xp.cumulative_sum(segment_totals(terms.rate, cuts), axis=1)
-    distinct = None
-    if terms.parameters:
-        distinct = distinct_classes(terms.parameters, log_prior, cuts)
+    repeated = repeated_classes(terms.parameters, log_prior, cuts) if terms.parameters else []
 
     @cache
     def pair_forms(s: int) -> Callable[[int, int], PairForm]:
         return cache(centers.pair_forms(xp.sort(ranking[: ks[s]])))
 
-    return _Separable(centers, ks, log_prior, ranking, terms, base, rate, distinct, pair_forms)
+    return _Separable(centers, ks, log_prior, ranking, terms, base, rate, repeated, pair_forms)
 
 
 # --- models whose coefficients depend on k ----------------------------------------------------
@@ -194,18 +192,14 @@ class _Forms(SupportsOfEachK):
         products = block.products(parts, ctx, sizes=sizes)
         found = xp.stack(products) + xp.stack(offsets)[:, None, :]
         found = xp.permute_dims(found, (2, 0, 1))
-        scores, bound, distinct = found[:-1, :, :], found[-1, :, :], None
-        if q > 1:
-            of_each = [
-                distinct_classes(
-                    [xp.permute_dims(f.coef, (1, 0))], self.log_prior, [0, f.coef.shape[0]]
-                )
-                for f in self.forms
-            ]
-            distinct = xp.concat(of_each, axis=1)
+        scores, bound, repeated = found[:-1, :, :], found[-1, :, :], []
+        for s, form in enumerate(self.forms if q > 1 else []):
+            coef = xp.permute_dims(form.coef, (1, 0))
+            of_form = repeated_classes([coef], self.log_prior, [0, coef.shape[1]])
+            repeated += [(c, s, first) for c, _, first in of_form]
         return PathScores(
             scores,
             scores,
             xp.max(bound, axis=1),
-            xp.any(doubtful_scores(scores, bound, distinct), axis=1),
+            xp.any(doubtful_scores(scores, bound, repeated), axis=1),
         )

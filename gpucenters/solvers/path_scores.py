@@ -74,10 +74,19 @@ class SupportsOfEachK:
             before = chosen.support
 
 
-def doubtful_scores(scores: Array, bound: Array, distinct: Array | None) -> Array:
+def doubtful_scores(
+    scores: Array,
+    bound: Array,
+    repeated: Sequence[tuple[int, int, int]] = (),
+    *,
+    compared: bool = False,
+) -> Array:
     """Where rounding may change the best class: (S, n), from (q, S, n) and the bounds (S, n).
 
-    A score that is not finite is doubtful too. Where the bound is zero nothing was rounded.
+    A score that is not finite is doubtful too. Where the bound is zero nothing was rounded, but for
+    centers that are ``compared`` again: these may differ where their means are rounded to one.
+    Classes that are ``repeated`` are in no doubt where their scores are those of the first of them:
+    the last columns of a matrix product may be rounded in another way.
     """
     xp = array_namespace(scores)
     if scores.shape[0] == 1:
@@ -87,20 +96,30 @@ def doubtful_scores(scores: Array, bound: Array, distinct: Array | None) -> Arra
             return xp.zeros_like(bound, dtype=xp.bool)
         close = size <= 2 * bound
     else:
-        if distinct is not None:
-            least = xp.full_like(scores[:1, :1, :1], -float("inf"))
-            scores = xp.where(distinct[:, :, None], scores, least)
+        if repeated:
+            scores = xp.asarray(scores, copy=True)
+            least = xp.full_like(scores[0, 0, :], -float("inf"))
+        for c, s, first in repeated:
+            own = scores[c, s, :]
+            scores[c, s, :] = xp.where(own == scores[first, s, :], least, own)
         reached = scores >= xp.max(scores, axis=0) - 2 * bound
         close = xp.sum(xp.astype(reached, xp.int64), axis=0) > 1
-    return (close & (bound > 0)) | ~xp.isfinite(bound)
+    return (close if compared else close & (bound > 0)) | ~xp.isfinite(bound)
 
 
-def distinct_classes(parameters: list[Array], log_prior: list[float], cuts: list[int]) -> Array:
-    """Which classes differ from all lower ones with the features up to each cut: (K, S)."""
+def repeated_classes(
+    parameters: list[Array], log_prior: list[float], cuts: list[int]
+) -> list[tuple[int, int, int]]:
+    """Classes that are equal to a lower one with the features up to a cut.
+
+    Returns
+    -------
+    list of (class, number of the cut, the first class that is equal to it)
+    """
     xp, k = array_namespace(parameters[0]), len(log_prior)
     pairs = [(c, r) for c in range(k) for r in range(c) if log_prior[c] == log_prior[r]]
     found = []
-    for a, b in pairwise(cuts):
+    for s, (a, b) in enumerate(pairwise(cuts)):
         if pairs:
             c, r = (_index(which, parameters[0]) for which in zip(*pairs, strict=True))
             differ = [
@@ -109,9 +128,9 @@ def distinct_classes(parameters: list[Array], log_prior: list[float], cuts: list
             ]
             differs = to_host(xp.any(xp.stack(differ), axis=0)).tolist()
             pairs = [pair for pair, d in zip(pairs, differs, strict=True) if not d]
-        repeated = {c for c, _ in pairs}
-        found.append([0 if c in repeated else 1 for c in range(k)])
-    return xp.permute_dims(_index(found, parameters[0]), (1, 0)) > 0
+        first = dict(reversed(pairs))  # of each class the lowest one
+        found += [(c, s, r) for c, r in first.items()]
+    return found
 
 
 def _index(values: object, like: Array) -> Array:

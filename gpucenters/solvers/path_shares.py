@@ -19,7 +19,7 @@ from ..blocks.block import Block
 from .close_scores import UNIT_ROUNDOFF
 from .linear_form import of_priors
 from .multinomial import MultinomialCenters, log_ratios
-from .path_scores import PathScores, SupportsOfEachK, distinct_classes, doubtful_scores
+from .path_scores import PathScores, SupportsOfEachK, doubtful_scores, repeated_classes
 from .selection import Selection
 
 
@@ -79,7 +79,8 @@ class SharesPath(SupportsOfEachK):
         The bound on the rounding of a score for each unit of the values of the support,
     constant : float
         and what is added to it.
-    distinct : array of bool of shape (K, S), or None
+    repeated : list of tuple
+        See `repeated_classes`.
     """
 
     ks: list[int]
@@ -93,7 +94,7 @@ class SharesPath(SupportsOfEachK):
     offset: Array
     unit: Array
     constant: float
-    distinct: Array | None
+    repeated: list[tuple[int, int, int]]
 
     @classmethod
     def of(
@@ -120,13 +121,13 @@ class SharesPath(SupportsOfEachK):
                 largest = largest + xp.max(xp.abs(coef))
         logs = 1 + math.log(sum(centers.mass) / centers.alpha)
         unit = 4 * UNIT_ROUNDOFF * ((ks[-1] + 16) * largest + 4 * logs)
-        offset, distinct = log_prior, None
+        offset, repeated = log_prior, []
         if len(log_prior) == 2:
             offset = [log_prior[1] - log_prior[0]]
         else:
             # Equal at some k are classes that are so in the passing features of all k too.
             cuts = [0, *(passing.shape[0] + count for count in counts)]
-            distinct = distinct_classes([xp.concat([f_passing, f], axis=1)], log_prior, cuts)
+            repeated = repeated_classes([xp.concat([f_passing, f], axis=1)], log_prior, cuts)
         return cls(
             ks,
             selections,
@@ -139,7 +140,7 @@ class SharesPath(SupportsOfEachK):
             backend.asarray(offset)[:, None, None],
             unit,
             4 * of_priors(log_prior),
-            distinct,
+            repeated,
         )
 
     @property
@@ -160,7 +161,7 @@ class SharesPath(SupportsOfEachK):
         scores += self.offset
         bound *= self.unit[:, None]
         bound += self.constant
-        doubtful = xp.any(doubtful_scores(scores, bound, self.distinct), axis=1)
+        doubtful = xp.any(doubtful_scores(scores, bound, self.repeated), axis=1)
         return PathScores(scores, scores, xp.max(bound, axis=1), doubtful)
 
 

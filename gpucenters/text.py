@@ -1,4 +1,4 @@
-"""scikit-learn's vectorizers of words, in a fraction of their time, with sorted rows.
+"""The word vectorizers of scikit-learn, in a fraction of their time, with sorted rows.
 
 Where tokens are runs of word characters, PyArrow splits the texts and numbers the tokens, so that
 Python meets a word once for each part of the texts. Everything else runs scikit-learn's own loop.
@@ -32,7 +32,7 @@ _ASCII = "".join(chr(i) if _WORD.match(chr(i)) else " " for i in range(128))
 
 @dataclass(frozen=True)
 class _Grams:
-    """n-grams of one length.
+    """All n-grams of one length.
 
     Attributes
     ----------

@@ -77,10 +77,33 @@ class _ArrowCounts:
             occurring.append((np.arange(len(number)), place[number]))
         words = _Grams(list(numbers), np.arange(len(numbers))[:, None], occurring)
         levels = list(_levels(words, ends, *self.ngram_range))
-        vocabulary = self.vocabulary_ if fixed_vocab else _vocabulary(levels, words.names)
+        if fixed_vocab:
+            vocabulary = self.vocabulary_
+            known = [[vocabulary.get(name, -1) for name in grams.names] for grams in levels]
+            columns = [np.asarray(of_level, np.int64) for of_level in known]
+        else:
+            vocabulary, columns = _vocabulary(levels, words.names)
         if not vocabulary:
             raise ValueError("empty vocabulary; perhaps the documents only contain stop words")
-        return vocabulary, _counts(levels, ends, vocabulary, self.dtype)
+        return vocabulary, _counts(levels, ends, columns, len(vocabulary), self.dtype)
+
+    def _limit_features(
+        self: Any, X: Any, vocabulary: dict, high: Any = None, low: Any = None, limit: Any = None
+    ) -> Any:
+        """The columns of words that few and many enough texts have; the vocabulary is cut too."""
+        inherited = super()._limit_features  # type: ignore[misc]
+        if not self.counts_by_arrow() or limit is not None or high is None or low is None:
+            return inherited(X, vocabulary, high, low, limit)
+        texts = np.bincount(X.indices, minlength=X.shape[1])
+        kept = np.flatnonzero((texts >= low) & (texts <= high))
+        if len(kept) == 0:
+            return inherited(X, vocabulary, high, low, limit)  # raises
+        if len(kept) == X.shape[1]:
+            return X
+        words = list(vocabulary)  # in the order of their columns
+        vocabulary.clear()
+        vocabulary.update((words[column], i) for i, column in enumerate(kept.tolist()))
+        return X[:, kept]
 
     def _sort_features(self: Any, X: Any, vocabulary: dict) -> Any:
         """The columns in the order of their words, which `_count_vocab` gives them."""
@@ -177,10 +200,11 @@ def _tokens(
     encoded = runs.flatten().dictionary_encode()
     names, number = encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
     is_token = np.asarray([len(n) >= shortest and n not in stop for n in names], dtype=bool)
-    kept = is_token[number]
-    before = np.concatenate([[0], np.cumsum(kept)])
+    kept, offsets = is_token[number], runs.offsets.to_numpy()
+    left_out = np.searchsorted(np.flatnonzero(~kept), offsets)  # before each text
+    place = np.cumsum(is_token, dtype=number.dtype) - 1
     names = [name for name, taken in zip(names, is_token, strict=True) if taken]
-    return names, np.diff(before[runs.offsets.to_numpy()]), (np.cumsum(is_token) - 1)[number[kept]]
+    return names, np.diff(offsets) - np.diff(left_out), place[number[kept]]
 
 
 def _levels(words: _Grams, ends: list[np.ndarray], fewest: int, most: int) -> Iterator[_Grams]:
@@ -212,8 +236,8 @@ def _levels(words: _Grams, ends: list[np.ndarray], fewest: int, most: int) -> It
             yield grams
 
 
-def _vocabulary(levels: list[_Grams], words: list[str]) -> dict[str, int]:
-    """The columns of all n-grams, in the order of their names.
+def _vocabulary(levels: list[_Grams], words: list[str]) -> tuple[dict[str, int], list[np.ndarray]]:
+    """The columns of all n-grams in the order of their names: by name, and of each level.
 
     That is the order of their words: a space comes before all characters of words.
     """
@@ -222,30 +246,36 @@ def _vocabulary(levels: list[_Grams], words: list[str]) -> dict[str, int]:
     most = levels[-1].tokens.shape[1]
     keys = [np.pad(rank[g.tokens] + 1, ((0, 0), (0, most - g.tokens.shape[1]))) for g in levels]
     names = [name for grams in levels for name in grams.names]
-    order = np.lexsort(np.concatenate(keys).T[::-1]).tolist()
-    return {names[i]: column for column, i in enumerate(order)}
+    order = np.lexsort(np.concatenate(keys).T[::-1])
+    column = np.empty_like(order)
+    column[order] = np.arange(len(order))
+    ends = np.cumsum([len(grams.names) for grams in levels])
+    vocabulary = dict(zip(map(names.__getitem__, order.tolist()), range(len(names)), strict=True))
+    return vocabulary, np.split(column, ends[:-1])
 
 
-def _counts(levels: list[_Grams], ends: list, vocabulary: Any, dtype: Any) -> Any:
-    """CSR counts of the n-grams of a vocabulary, the rows sorted."""
-    columns = [np.asarray([vocabulary.get(n, -1) for n in g.names], np.int64) for g in levels]
-    width = max(1, len(vocabulary))
+def _counts(
+    levels: list[_Grams], ends: list, columns: list[np.ndarray], width: int, dtype: Any
+) -> Any:
+    """CSR counts of the n-grams, the rows sorted; columns of -1 are left out."""
 
     def count(part: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         keys = []
         for column, grams in zip(columns, levels, strict=True):
             start, number = grams.occurring[part]
-            key = np.searchsorted(ends[part], start, side="right") * width
+            key = np.searchsorted(ends[part], start, side="right") * max(1, width)
             keys.append((key + column[number])[column[number] >= 0])
         key = np.sort(np.concatenate(keys))
         first = np.flatnonzero(np.diff(key, prepend=-1))
-        row, column = np.divmod(key[first], width)
-        return np.bincount(row, minlength=len(ends[part])), column, np.diff(first, append=len(key))
+        row, column = np.divmod(key[first], max(1, width))
+        times = np.diff(first, append=len(key)).astype(dtype)
+        return np.bincount(row, minlength=len(ends[part])), column.astype(np.int32), times
 
-    found = [(np.zeros(1, np.int64),) * 3, *run(count, range(len(ends)), HOST)]
+    nothing = np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, dtype)
+    found = [nothing, *run(count, range(len(ends)), HOST)]
     lengths, indices, counts = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
     indptr = np.cumsum(lengths)
     kind = np.int64 if indptr[-1] > np.iinfo(np.int32).max else np.int32
     csr = type(text.CountVectorizer(vocabulary=["a"]).transform([]))  # as its version gives it
-    parts = counts[1:].astype(dtype), indices[1:].astype(kind), indptr.astype(kind)
-    return csr(parts, shape=(len(indptr) - 1, len(vocabulary)))
+    parts = counts, indices.astype(kind, copy=False), indptr.astype(kind)
+    return csr(parts, shape=(len(indptr) - 1, width))

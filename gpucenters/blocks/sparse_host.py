@@ -76,7 +76,10 @@ def add_class_sums(
         else:
             sparsetools.repeat_per_row(codes[span].astype(kind) * kind(m), e.offsets, e.minor, key)
             np.add(key, e.minor, out=key, casting="unsafe")
-        x[:] = e.values
+        if weights is None and e.values.dtype == np.float64:
+            x = e.values
+        else:
+            x[:] = e.values
         if weights is not None:
             sparsetools.scale_rows(e.offsets, e.minor, x, weights[span])
         _add(total, x, e, key)
@@ -91,10 +94,11 @@ def add_class_sums(
             sparsetools.row_dots(e.offsets, buffers.positions[:count], x, values, by_row)
             sparsetools.scatter_add(sum_of_squares, codes[span].astype(e.minor.dtype), by_row)
         if square is not None:
-            np.multiply(x, x if weights is None else e.values, out=x, casting="unsafe")
+            squares = buffers.x[:count]
+            np.multiply(x, x if weights is None else e.values, out=squares, casting="unsafe")
             if square_factors is not None:
-                sparsetools.scale_rows(e.offsets, e.minor, x, square_factors[span])
-            _add(square, x, e, key)
+                sparsetools.scale_rows(e.offsets, e.minor, squares, square_factors[span])
+            _add(square, squares, e, key)
     if side_by_side:
         for target, sums in zip(given, (total, square, nonzero), strict=True):
             if sums is not None:

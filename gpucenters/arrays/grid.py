@@ -104,7 +104,8 @@ def row_ranges(indptr: np.ndarray, size: int) -> Iterator[tuple[int, int]]:
 
 
 # Partitions of the stored entries: each has its own accumulator, and these are added in order.
-PARTITION_ENTRIES = 2**20  # stored entries in a partition at least
+PARTITION_ENTRIES = 2**23  # stored entries in a partition at least
+_HALF_ENTRIES = 2**21  # in one of two
 _MOST_PARTITIONS = 8
 
 
@@ -117,7 +118,8 @@ def partitions(count: int, accumulator: int, backend: Backend) -> list[tuple[int
     n = 1
     if not is_cupy(backend.xp):
         affordable = 2 * count // max(accumulator, 1)
-        n = max(1, min(_MOST_PARTITIONS, count // PARTITION_ENTRIES, affordable))
+        n = max(min(2, count // _HALF_ENTRIES), min(_MOST_PARTITIONS, count // PARTITION_ENTRIES))
+        n = max(1, min(n, affordable))
         n = 2 ** (n.bit_length() - 1)  # a power of two, shared evenly by two or four threads
     cuts = [count * partition // n for partition in range(n + 1)]
     return list(itertools.pairwise(cuts))

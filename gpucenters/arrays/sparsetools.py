@@ -67,14 +67,6 @@ def add_product(
         tools.csr_matvecs(rows, m, q, offsets, indices, values, coef.ravel(), out.ravel())
 
 
-def add_transposed(
-    offsets: np.ndarray, indices: np.ndarray, values: np.ndarray, rows: np.ndarray, out: np.ndarray
-) -> None:
-    """``out += X.T @ rows`` for the n rows of X; rows (n, q), out (m, q), contiguous."""
-    (n, q), m = rows.shape, out.shape[0]
-    tools.csc_matvecs(m, n, q, offsets, indices, values, rows.ravel(), out.ravel())
-
-
 def count_distinct(offsets: np.ndarray, indices: np.ndarray, size: int) -> int:
     """How many indices the rows store, those that a row stores more than once counted once.
 
@@ -138,8 +130,6 @@ def _answers_are_right(kind: type[np.signedinteger]) -> bool:
     one, two = np.ones((3, 1)), np.zeros((3, 2))
     add_product(offsets, indices, values, np.asarray([[1.0], [10.0], [100.0]]), one)
     add_product(offsets, indices, values, np.asarray([[1.0, 2], [10, 20], [100, 200]]), two)
-    transposed = np.zeros((3, 2))
-    add_transposed(offsets, indices, values, np.asarray([[1.0, 2], [4, 8], [16, 32]]), transposed)
     labels, rows = np.asarray([2, 0, 2], kind), np.asarray([[1.0, 2.0], [4.0, 8.0], [16.0, 32.0]])
     summed, single, less = np.zeros((3, 2)), np.zeros((3, 1)), np.zeros((3, 2))
     add_rows(rows, labels, factors, summed)
@@ -148,11 +138,10 @@ def _answers_are_right(kind: type[np.signedinteger]) -> bool:
     taken = np.empty(4, kind), np.empty(4)
     take_rows(np.asarray([2, 1, 0], kind), offsets, indices, values, taken)
     found: list[np.ndarray] = [scattered, counted, scaled, repeated, keys, dots, one[:, 0], *two.T]
-    found += [*transposed.T, *summed.T, single[:, 0], *less.T, *taken]
+    found += [*summed.T, single[:, 0], *less.T, *taken]
     sums: list[list[float]] = [[2.5, 5, 8], [1, 2, 1]]
     per_row: list[list[float]] = [[3, 6, 12, 56], [3, 3, 3, 7], [3, 3, 3, 7], [22, 0, 64]]
     products: list[list[float]] = [[53, 1, 801], [52, 0, 800], [104, 0, 1600]]
-    products += [[2, 5, 128], [4, 10, 256]]
     by_label: list[list[float]] = [[20, 0, 115], [40, 0, 230], [20, 0, 115]]
     less_label: list[list[float]] = [[-16, -1, -16], [-32, -2, -32]]
     in_order: list[list[float]] = [[2, 1, 0, 1], [8, 1, 2, 4]]

@@ -214,10 +214,12 @@ class Block(Protocol):
         Sparse data are read once for as many as the budget allows, and once more for the sizes.
         """
 
-    def row_sizes(self, ctx: Context) -> Array | None:
-        """What the sums of absolute values of the rows do not exceed: (n,), float64.
+    def product_and_bound(
+        self, columns: Array, shift: Array, coef: Array, size: Array, ctx: Context
+    ) -> tuple[Array, Array]:
+        """The `product`, and what the sums of ``|x - shift| size`` do not exceed, at little cost.
 
-        None where that costs as much as a product.
+        The bounds have the shape (n,), or none if one number bounds all rows.
         """
 
     def add_products(self, columns: Array, coef: Array, out: Array, ctx: Context) -> None:

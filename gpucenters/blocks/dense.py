@@ -286,8 +286,20 @@ class DenseBlock:
         of_each = zip(parts, sizes, strict=True)
         return [self.product(*part, ctx, size=size) for part, size in of_each]
 
-    def row_sizes(self, ctx: Context) -> None:
-        """None: see `Block`."""
+    def product_and_bound(
+        self, columns: Array, shift: Array, coef: Array, size: Array, ctx: Context
+    ) -> tuple[Array, Array]:
+        """The product, and each row's largest ``|x - shift|`` times all of ``size``: see `Block`."""
+        xp, q = self.backend.xp, coef.shape[1]
+
+        def with_largest(x: Array) -> Array:
+            x = x - shift
+            # (A norm would be a call of BLAS a row, with threads of its own.)
+            most = xp.maximum(xp.max(x, axis=1, keepdims=True), -xp.min(x, axis=1, keepdims=True))
+            return xp.concat([x @ coef, most], axis=1)
+
+        found = self._map_rows(columns, q + 1, with_largest, ctx)
+        return found[:, :q], found[:, q] * xp.sum(size)
 
     def add_products(self, columns: Array, coef: Array, out: Array, ctx: Context) -> None:
         """Add ``X[:, columns] @ coef``, of a few columns: see `Block`."""

@@ -17,7 +17,6 @@ from ..arrays.backend import backend_of
 from ..arrays.context import Context
 from ..arrays.grid import ranges, row_ranges
 from ..arrays.namespace import array_namespace, sparse_module, to_numpy
-from ..arrays.on_disk import OnDisk
 from ..arrays.typing import NumPyOrCuPy as Array
 from . import errors, sparse_host, sparse_scatter, sparse_sums
 from .accumulators import CentredSums, RawSums
@@ -214,25 +213,18 @@ class SparseBlock(Compressed):
         bounds = self.read_as(Magnitude("products")).products(absolute, ctx)
         return [xp.concat(pair, axis=1) for pair in zip(found, bounds, strict=True)]
 
-    def row_sizes(self, ctx: Context) -> Array | None:
-        """What sums of absolute values of rows do not exceed: see `Block`."""
-        if not self.by_row or isinstance(self.data, OnDisk) or self.reader is not None:
-            return None
-        if self.nnz == 0:
-            return self.backend.zeros(self.shape[0])
-        # The length of a row times the largest of all values.
-        here = backend_of(self.data)
-
-        def largest(cut: tuple[int, int]) -> Array:
-            part = self.data[cut[0] : cut[1]]
-            ends = here.xp.stack([here.xp.min(part), here.xp.max(part)])
-            return here.xp.max(here.xp.abs(here.xp.astype(ends, here.xp.float64)))
-
-        with here.current():
-            runs = ranges(self.nnz, max(ctx.chunk, self.nnz // 8))
-            most = here.xp.max(here.xp.stack(list(Context.of(here).map(largest, runs))))
-        lengths = np.diff(self.host_indptr).astype(np.float64)
-        return self.backend.asarray(lengths) * self.backend.move(most)
+    def product_and_bound(
+        self, columns: Array, shift: Array, coef: Array, size: Array, ctx: Context
+    ) -> tuple[Array, Array]:
+        """The product, and the largest value times the longest row: see `Block`."""
+        xp, wide = self.backend.xp, 8 * self.shape[1] * coef.shape[1]
+        if not self.has_compiled_loops or wide > ctx.budget:
+            found = self.product(columns, shift, coef, ctx, size=size)
+            return found[:, :-1], found[:, -1]
+        product, largest = self._host_product(self._spread([(columns, coef)]), ctx, largest=True)
+        longest = float(np.max(np.diff(self.host_indptr)))
+        bound = largest * longest * xp.max(size) + xp.abs(shift) @ size
+        return product - shift @ coef, bound
 
     def add_products(self, columns: Array, coef: Array, out: Array, ctx: Context) -> None:
         """Add ``X[:, columns] @ coef``, of a few columns: see `Block`.
@@ -252,16 +244,20 @@ class SparseBlock(Compressed):
 
     def _wide_product(self, parts: list[tuple[Array, Array]], ctx: Context) -> Array:
         """``X[:, columns] @ coef`` of each part, side by side."""
-        n, m = self.shape
+        wide = self._spread(parts)
+        if self.has_compiled_loops:
+            return self._host_product(wide, ctx)[0]
+        return self._product(wide, ctx)
+
+    def _spread(self, parts: list[tuple[Array, Array]]) -> Array:
+        """Coefficients of all features, zero but for those of each part, side by side: (m, q)."""
         q = sum(coef.shape[1] for _, coef in parts)
-        wide: Array = self.backend.zeros((m, q))
+        wide: Array = self.backend.zeros((self.shape[1], q))
         first = 0
         for columns, coef in parts:
             wide[columns, first : first + coef.shape[1]] = coef
             first += coef.shape[1]
-        out: Array = self.backend.zeros((n, q))
-        (self._add_host_product if self.has_compiled_loops else self._add_product)(wide, out, ctx)
-        return out
+        return wide
 
     def working_columns(
         self, columns: Array, shift: Array, scale: Array, rows: np.ndarray | None, ctx: Context
@@ -287,11 +283,12 @@ class SparseBlock(Compressed):
         """A few rows, some at a time: see `Block`."""
         return (filled_rows if filled else padded_rows)(self, rows, columns, ctx)
 
-    def _add_product(self, coef: Array, out: Array, ctx: Context) -> None:
-        """``out += X @ coef`` by the library's own products, a run of entries at a time."""
+    def _product(self, coef: Array, ctx: Context) -> Array:
+        """``X @ coef`` by the library's own products, a run of entries at a time."""
         xp = self.backend.xp
         n, m = self.shape
         q = coef.shape[1]
+        out: Array = self.backend.zeros((n, q))
         factor = coef[:, 0] if q == 1 else coef  # a product with a vector is the faster one
         sparse = sparse_module(xp)
         kind = sparse.csr_matrix if self.by_row else sparse.csc_matrix
@@ -311,15 +308,19 @@ class SparseBlock(Compressed):
                 out[rows, :] += part
             else:
                 out += part
+        return out
 
-    def _add_host_product(self, coef: Array, out: Array, ctx: Context) -> None:
-        """``out += X @ coef`` by compiled loops, some rows a thread."""
+    def _host_product(
+        self, coef: Array, ctx: Context, *, largest: bool = False
+    ) -> tuple[Array, float]:
+        """``X @ coef`` by compiled loops, some rows a thread; and the largest absolute value."""
+        out: Array = self.backend.zeros((self.shape[0], coef.shape[1]))
 
-        def add(rows: tuple[int, int]) -> None:
-            sparse_host.add_product(self.major_entries(ctx, *rows), coef, out)
+        def add(rows: tuple[int, int]) -> float:
+            runs = self.major_entries(ctx, *rows)
+            return sparse_host.add_product(runs, coef, out, largest=largest)
 
-        for _ in ctx.map(add, row_ranges(self.host_indptr, 16 * ctx.chunk)):
-            pass
+        return out, max(ctx.map(add, row_ranges(self.host_indptr, 16 * ctx.chunk)))
 
     def distance_scores(
         self,

@@ -145,14 +145,14 @@ def _add_entries(
     weights: Array | None = samples.backend_weights
     factors: Array | None = samples.backend_square_factors
     runs = matrix.entries(ctx, *cut)
-    if matrix.has_compiled_loops:
-        stored = cut[1] - cut[0]
-        sparse_host.add_class_sums(runs, ctx.chunk, kind, stored, codes, weights, factors, into)
-        return
     flat = (None if a is None else xp.reshape(a, (-1,)) for a in into)
     total, square, sum_of_squares, nonzero = cast(
         "tuple[Array, Array | None, Array | None, Array | None]", tuple(flat)
     )
+    if matrix.has_compiled_loops:
+        sums = total, square, sum_of_squares, nonzero
+        sparse_host.add_class_sums(runs, ctx.chunk, kind, m, codes, weights, factors, *sums)
+        return
     base = xp.astype(codes, kind) * m
     for entries in runs:
         key = entries.of_row(base) + xp.astype(entries.columns(), base.dtype, copy=False)

@@ -14,7 +14,7 @@ from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..solvers.centers import Centers
 from ..solvers.close_scores import compare_close_scores
-from ..solvers.linear_form import LinearForm, scores_and_bounds
+from ..solvers.linear_form import LinearForm, close_rows
 from ..solvers.priors import log_priors
 from ..solvers.selection import Selection
 from ._base import CenterClassifier, Classifier, read_only
@@ -169,11 +169,11 @@ class NearestCenterDecision(LinearDecision):
         form, columns = self._form(), self._form_columns()
         if form.rounding is None:
             return super()._scores(block, ctx, relative=relative)
-        scores, bound = scores_and_bounds(form, block, columns, ctx)
+        scores, rows, bound = close_rows(form, block, columns, ctx)
         pair_forms = self._centers().pair_forms(self._selection().support)
         prior = self._log_prior_of_met()
         return compare_close_scores(
-            scores, bound, pair_forms, prior, block, columns, ctx, relative=relative
+            scores, bound, pair_forms, prior, block, columns, ctx, relative=relative, rows=rows
         )
 
     def _log_prior(self) -> list[float]:

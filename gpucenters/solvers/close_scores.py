@@ -21,7 +21,7 @@ from ..arrays.double_double import (
     total,
     two_product,
 )
-from ..arrays.functions import array_namespace, backend_of, to_host
+from ..arrays.functions import array_namespace, backend_of, index_mask, to_host
 from ..arrays.typing import Array
 from ..blocks.block import Block
 
@@ -109,13 +109,14 @@ def compare_close_scores(
     ctx: Context,
     *,
     relative: bool,
+    rows: Array | None = None,
 ) -> Array:
     """The scores, with those of the best classes of a row in their true order.
 
     Parameters
     ----------
     scores : array of shape (n, K), or (n, 1): of two classes, that of class 1 less that of class 0
-    bound : array of shape (n,)
+    bound : array of shape (n,), or (r,)
         On the rounding of the score of each class of a row.
     form_of : callable
         The `PairForm` of two classes.
@@ -128,23 +129,45 @@ def compare_close_scores(
     relative : bool
         Whether the scores of the rows that were compared again are less the best of the row, as is
         enough for probabilities: near a large score their differences are rounding.
+    rows : array of shape (r,), optional
+        The rows that may be close; by default all.
 
     Returns
     -------
     array of the shape of ``scores``
     """
-    xp, backend = array_namespace(scores), backend_of(scores)
-    zero = backend.zeros(())
-    bound = xp.where(xp.isfinite(bound), bound, xp.zeros_like(bound))[:, None]
+    xp = array_namespace(scores)
 
-    def compared(c: int, r: int, rows: Array) -> Array:
-        """By how much the score of class c exceeds that of class r, of some rows."""
-        form, found = form_of(c, r), zero
+    def compared(c: int, r: int, some: Array) -> Array:
+        form, found = form_of(c, r), backend_of(scores).zeros(())
         if bool(xp.any(form.slope.high != 0)):  # else the centers are the same for every x
-            parts = block.padded_rows(rows, columns, ctx)
+            some = some if rows is None else xp.take(rows, some)
+            parts = block.padded_rows(some, columns, ctx)
             found = xp.concat([_gap(values, at, form) for values, at in parts])
         return found + 2 * (log_prior[c] - log_prior[r])
 
+    if rows is None:
+        return _in_true_order(scores, bound, compared, relative=relative)
+    if rows.shape[0]:
+        part = _in_true_order(xp.take(scores, rows, axis=0), bound, compared, relative=relative)
+        scores[index_mask(rows, scores.shape[0]), ...] = part
+    return scores
+
+
+def _in_true_order(
+    scores: Array,
+    bound: Array,
+    compared: Callable[[int, int, Array], Array],
+    *,
+    relative: bool,
+) -> Array:
+    """`compare_close_scores` of all rows.
+
+    ``compared(c, r, rows)`` is by how much the score of class c exceeds that of class r.
+    """
+    xp, backend = array_namespace(scores), backend_of(scores)
+    zero = backend.zeros(())
+    bound = xp.where(xp.isfinite(bound), bound, xp.zeros_like(bound))[:, None]
     if scores.shape[1] == 1:
         doubtful = (xp.abs(scores) <= 2 * bound)[:, 0]
         rows = xp.nonzero(doubtful)[0]

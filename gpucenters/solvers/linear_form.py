@@ -12,7 +12,7 @@ from ..arrays.typing import Array
 from ..blocks.block import Block
 from .close_scores import UNIT_ROUNDOFF, Rounding
 
-_FEW_ROWS = 1 / 16  # of all rows: more are not looked at one by one
+_MANY_ROWS = 16  # one row in so many, from which on rows are not looked at one by one
 
 
 class LinearForm(NamedTuple):
@@ -126,13 +126,12 @@ def _rounding(
     return Rounding(UNIT_ROUNDOFF * size, UNIT_ROUNDOFF * xp.sum(square) + of_priors(log_prior))
 
 
-def scores_and_bounds(
+def close_rows(
     form: LinearForm, block: Block, columns: Array, ctx: Context
-) -> tuple[Array, Array]:
-    """Scores, and a bound on the rounding of the score of each class of a row.
+) -> tuple[Array, Array, Array]:
+    """Scores, and the rows in which rounding may decide between the best of them.
 
-    Sparse rows have a bound at hand that is cheap, and large: where it shows that no two scores are
-    close, it stands as 0.
+    A bound that costs little clears nearly all rows.
 
     Parameters
     ----------
@@ -146,23 +145,26 @@ def scores_and_bounds(
     Returns
     -------
     scores : array of shape (n, q)
-    bound : array of shape (n,)
+    rows : array of int64 of shape (r,)
+    bound : array of shape (r,)
+        On the rounding of the score of each class of these rows.
     """
     assert form.rounding is not None
     xp, (size, constant) = ctx.backend.xp, form.rounding
-    constant = xp.abs(form.shift) @ size + constant
-    most, few = block.row_sizes(ctx), _FEW_ROWS * block.shape[0]
-    if most is not None:
-        scores = block.product(columns, form.shift, form.coef, ctx) + form.offset
-        apart = 2 * (most * xp.max(size) + constant)
-        rows = xp.nonzero(_difference(scores) <= apart)[0]
-        if rows.shape[0] <= few:
-            bound, parts = xp.zeros_like(most), block.padded_rows(rows, columns, ctx)
-            sums = [xp.sum(xp.abs(x) * xp.take(size, at), axis=1) for x, at in parts]
-            bound[rows] = xp.concat([xp.zeros_like(most[:0]), *sums]) + constant
-            return scores, bound
-    found = block.product(columns, form.shift, form.coef, ctx, size=size)
-    return found[:, :-1] + form.offset, found[:, -1] + form.rounding.constant
+    found, most = block.product_and_bound(columns, form.shift, form.coef, size, ctx)
+    scores = found + form.offset
+    rows = xp.nonzero(_difference(scores) <= 2 * (most + constant))[0]
+    if _MANY_ROWS * rows.shape[0] > block.shape[0]:
+        found = block.product(columns, form.shift, form.coef, ctx, size=size)
+        return scores, rows, xp.take(found[:, -1], rows) + constant
+    sums = [xp.zeros_like(found[:0, 0])]
+    for x, at in block.padded_rows(rows, columns, ctx):
+        if at is None:
+            sums.append(xp.abs(x - form.shift) @ size)
+        else:
+            of_stored = xp.sum(xp.abs(x) * xp.take(size, at), axis=1)
+            sums.append(of_stored + xp.abs(form.shift) @ size)
+    return scores, rows, xp.concat(sums) + constant
 
 
 def _difference(scores: Array) -> Array:

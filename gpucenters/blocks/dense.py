@@ -289,7 +289,7 @@ class DenseBlock:
     def product_and_bound(
         self, columns: Array, shift: Array, coef: Array, size: Array, ctx: Context
     ) -> tuple[Array, Array]:
-        """The product, and each row's largest ``|x - shift|`` times all of ``size``: see `Block`."""
+        """The product, and the largest value of each row times all of ``size``: see `Block`."""
         xp, q = self.backend.xp, coef.shape[1]
 
         def with_largest(x: Array) -> Array:

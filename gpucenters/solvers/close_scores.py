@@ -150,7 +150,7 @@ def compare_close_scores(
         return _in_true_order(scores, bound, compared, relative=relative)
     if rows.shape[0]:
         part = _in_true_order(xp.take(scores, rows, axis=0), bound, compared, relative=relative)
-        scores[index_mask(rows, scores.shape[0]), ...] = part
+        scores[index_mask(rows, scores.shape[0])] = part
     return scores
 
 

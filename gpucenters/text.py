@@ -30,6 +30,10 @@ _WORD = re.compile(r"\w+")
 _ASCII = "".join(chr(i) if _WORD.match(chr(i)) else " " for i in range(128))
 
 
+# The methods that turn a text into its n-grams.
+_STEPS = ("build_analyzer", "build_preprocessor", "build_tokenizer", "_word_ngrams")
+
+
 @dataclass(frozen=True)
 class _Grams:
     """All n-grams of one length.
@@ -55,7 +59,11 @@ class _ArrowCounts:
 
     def counts_by_arrow(self) -> bool:
         """Whether words are counted by PyArrow, and not by scikit-learn's loop."""
-        return _shortest_token(self) is not None and find_spec("pyarrow") is not None
+        return (
+            _shortest_token(self) is not None
+            and all(_is_inherited(self, name) for name in _STEPS)
+            and find_spec("pyarrow") is not None
+        )
 
     def _count_vocab(self: Any, raw_documents: Iterable, fixed_vocab: bool) -> tuple[dict, Any]:
         """The vocabulary, and the counts of its words in each text as CSR with sorted rows."""
@@ -118,8 +126,9 @@ class CountVectorizer(_ArrowCounts, text.CountVectorizer):
 
     The same parameters, attributes, counts and errors, and rows that are sorted. It takes PyArrow
     where ``analyzer="word"``, the token pattern finds runs of word characters, as the default does,
-    and no tokenizer, preprocessor or ``strip_accents`` is given; else, and where PyArrow is not
-    installed, scikit-learn's own loop. See `sklearn.feature_extraction.text.CountVectorizer`.
+    no tokenizer, preprocessor or ``strip_accents`` is given, and no method of these steps is
+    overridden; else, and where PyArrow is not installed, scikit-learn's own loop. See
+    `sklearn.feature_extraction.text.CountVectorizer`.
 
     Examples
     --------
@@ -147,6 +156,12 @@ class TfidfVectorizer(_ArrowCounts, text.TfidfVectorizer):
     array([[0.  , 0.58, 0.81],
            [0.81, 0.58, 0.  ]])
     """
+
+
+def _is_inherited(vectorizer: Any, name: str) -> bool:
+    """Whether a method is scikit-learn's, and of no subclass or object."""
+    method = getattr(vectorizer, name)
+    return getattr(method, "__func__", method) is getattr(text.CountVectorizer, name)
 
 
 def _shortest_token(vectorizer: Any) -> int | None:

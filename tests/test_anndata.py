@@ -423,6 +423,22 @@ def test_whole_donors_are_permuted_where_each_is_of_one_group() -> None:
     assert found["pvals"]["case"].min() > 0
 
 
+@pytest.mark.parametrize("kind", ["csr", "dense"])
+def test_bad_values_of_cells_that_are_compared_are_named_by_their_own_row(kind: str) -> None:
+    cells = _cells()
+    X = cells.X.toarray()
+    X[:4], X[10, 2] = np.nan, np.nan
+    cells.X = scipy.sparse.csr_matrix(X) if kind == "csr" else X
+    cells.obs.loc[cells.obs_names[:4], "type"] = np.nan  # these cells are left out
+    with pytest.raises(ValueError, match=r"NaN in feature 2 \(first in row 10\)"):
+        rank_features(cells, "type")
+
+
+def test_class_weights_are_refused() -> None:
+    with pytest.raises(ValueError, match="counts each cell once: use class_weight=None"):
+        rank_features(_cells(), "type", estimator=SparsePoissonNB(class_weight="balanced"))
+
+
 @pytest.mark.filterwarnings("default::DeprecationWarning", "default::FutureWarning")
 @pytest.mark.filterwarnings("default::ResourceWarning", "ignore:Sending large graph")
 @pytest.mark.parametrize("kind", ["csr", "dense"])

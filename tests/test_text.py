@@ -144,6 +144,30 @@ def test_which_loop_counts() -> None:
         assert not text.TfidfVectorizer(**options).counts_by_arrow()
 
 
+@pytest.mark.parametrize("step", ["build_analyzer", "build_preprocessor", "build_tokenizer"])
+@pytest.mark.parametrize("of_object", [False, True])
+def test_a_step_that_a_subclass_or_an_object_overrides_is_taken(step: str, of_object: bool) -> None:
+    def replaced(vectorizer: Any) -> Any:
+        return {
+            "build_analyzer": lambda words: words.rstrip("s").split(),
+            "build_preprocessor": lambda words: words.replace("s", " "),
+            "build_tokenizer": lambda words: words.split("o"),
+        }[step]
+
+    texts = ["films and dogs", "dog film"]
+    counts = []
+    for module in (sklearn_text, text):
+        if of_object:
+            vectorizer = module.CountVectorizer()
+            setattr(vectorizer, step, lambda: replaced(None))
+        else:
+            vectorizer = type("Own", (module.CountVectorizer,), {step: replaced})()
+        X = vectorizer.fit_transform(texts)
+        counts.append((vectorizer.vocabulary_, X.toarray().tolist()))
+    assert counts[0] == counts[1]
+    assert not vectorizer.counts_by_arrow()
+
+
 def test_without_pyarrow_scikit_learn_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["a fine film", "no film"]
     expected = text.CountVectorizer().fit_transform(texts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,11 +111,12 @@ def class_statistics(
         return read(source.adata, np.where(kept, codes, 0), kept.astype(np.float64))
     except ValueError:
         # Those that are left out may hold what the model refuses: a copy of the others.
-        try:
-            return read(source.adata[kept], codes[kept], None)
-        except ValueError:
-            pass  # its error would number other rows
-        raise
+        rows = np.flatnonzero(kept)
+    try:
+        return read(source.adata[kept], codes[kept], None)
+    except ValueError as error:  # with the number of the row among all cells
+        said = re.sub(r"\brow (\d+)", lambda found: f"row {rows[int(found[1])]}", str(error))
+        raise ValueError(said) from error
 
 
 def _is_dask(X: Any) -> bool:

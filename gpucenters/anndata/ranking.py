@@ -242,6 +242,8 @@ def _model(estimator: Any) -> Any:
             "rank_features takes classifiers of gpucenters that class statistics determine and "
             f"that select features, such as SparseGaussianNB; got {type(model).__name__}."
         )
+    if model.class_weight is not None:
+        raise ValueError("rank_features counts each cell once: use class_weight=None.")
     every = {"k": "all", "threshold": None}
     return model.set_params(**{n: value for n, value in every.items() if hasattr(model, n)})
 

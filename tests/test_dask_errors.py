@@ -193,19 +193,19 @@ def test_a_number_is_the_weight_of_all_rows_of_a_partition(
     same_bits(found, clone(model).fit(X, LABELS, sample_weight=of_rows))
 
 
-def _fit_in_a_task(model: Any) -> Any:
-    X, y = da.from_array(COUNTS.toarray(), chunks=(80, 30)), da.from_array(LABELS, chunks=80)
-    return gpucenters.dask.fit(model, X, y)
-
-
 def test_a_fit_in_a_task_does_not_wait_for_its_own_thread() -> None:
+    counts, labels = COUNTS.toarray(), LABELS
+
+    def fit(model: Any) -> Any:  # pickled by value: a worker does not know this file
+        X, y = da.from_array(counts, chunks=(80, 30)), da.from_array(labels, chunks=80)
+        return gpucenters.dask.fit(model, X, y)
+
     with (
-        LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
-        ) as cluster,
+        # (In a process of its own: the client that Dask makes in a task stays as the default one.)
+        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
-        tasks = [client.submit(_fit_in_a_task, model) for model in (ON_SUMS[0], ON_MEDIANS[0])]
+        tasks = [client.submit(fit, model) for model in (ON_SUMS[0], ON_MEDIANS[0])]
         for task in tasks:
             model = task.result(timeout=60)
             same_bits(model, clone(model).fit(COUNTS.toarray(), LABELS))

@@ -367,7 +367,10 @@ def test_weights_are_routed(wrapper: Any) -> None:
 def test_other_estimators_and_multilabel_y_are_left_to_scikit_learn() -> None:
     for kind, model in itertools.product(WRAPPERS, [L1CenterClassifier(5), LogisticRegression()]):
         ours, theirs = (m.fit(X, NAMES) for m in _pair(kind, model))
-        np.testing.assert_array_equal(ours.predict(NEW), theirs.predict(NEW))
+        # Of ties some versions of scikit-learn take the last class one against the rest.
+        ties = kind is OneVsRestClassifier and isinstance(model, L1CenterClassifier)
+        method = "decision_function" if ties else "predict"
+        np.testing.assert_array_equal(getattr(ours, method)(NEW), getattr(theirs, method)(NEW))
     marks = np.stack([Y % 2, Y % 3 == 0], axis=1).astype(int)
     ours, theirs = (m.fit(X, marks) for m in _pair(OneVsRestClassifier, L2CenterClassifier(5)))
     np.testing.assert_array_equal(ours.predict(NEW), theirs.predict(NEW))

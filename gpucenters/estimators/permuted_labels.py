@@ -122,6 +122,7 @@ class PermutedLabels:
             members, k = np.bincount(self._members), int(self._codes.max()) + 1
             sizes = [np.bincount(c, members, k) for c in self._of_groups(every).T]
             _, kind = np.unique(np.asarray(sizes), axis=0, return_inverse=True)
+            kind = kind.reshape(-1)  # NumPy 2.0 gives it the shape of the rows
             kinds = [every[kind == i] for i in range(kind.max() + 1)]
         return [kind[a : a + most] for kind in kinds for a in range(0, len(kind), most)]
 

@@ -92,6 +92,32 @@ class OneVsRestClassifier(Decomposition, multiclass.OneVsRestClassifier):
         with self._joint._fitted.backend.current():
             return largest(scores), backend
 
+    @property
+    def _has_centers(self) -> bool:
+        """Whether each binary model was fitted on its own, and is one of this package."""
+        apart = not self._is_shared() and not self.multilabel_
+        return apart and all(isinstance(m, CenterClassifier) for m in self.estimators_)
+
+    def predict(self, X: Any) -> Array:
+        """The class of each sample; ties go to the first class.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            In the library and on the device of X, where class statistics determine the model;
+            string labels are always NumPy.
+        """
+        check_is_fitted(self)
+        if not self._has_centers:
+            return super().predict(X)
+        scores = super().decision_function(X)  # of ties scikit-learn's predict takes the last one
+        codes = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[codes.astype(np.intp)]
+
     @has("decision_function")
     def decision_function(self, X: Any) -> Array:
         """The score of each class by its binary model.
@@ -126,7 +152,7 @@ class OneVsRestClassifier(Decomposition, multiclass.OneVsRestClassifier):
         check_is_fitted(self)
         if self._is_shared():
             scores, backend = self._scores(X, "predict_proba")
-        elif self.multilabel_ or not all(isinstance(m, CenterClassifier) for m in self.estimators_):
+        elif not self._has_centers:
             return super().predict_proba(X)
         else:
             scores = super().decision_function(X)

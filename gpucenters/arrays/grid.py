@@ -105,7 +105,7 @@ def row_ranges(indptr: np.ndarray, size: int) -> Iterator[tuple[int, int]]:
 
 # Partitions of the stored entries: each has its own accumulator, and these are added in order.
 PARTITION_ENTRIES = 2**23  # stored entries in a partition at least
-_HALF_ENTRIES = 2**21  # in one of two
+_HALF_ENTRIES = 2**20  # in one of two
 _MOST_PARTITIONS = 8
 
 

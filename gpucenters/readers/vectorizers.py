@@ -38,7 +38,7 @@ def make_vectorizer(
 
     Returns
     -------
-    CountVectorizer or TfidfVectorizer of `gpucenters.text`, or HashingVectorizer
+    CountVectorizer or TfidfVectorizer of ``gpucenters.text``, or HashingVectorizer
     """
     options: dict[str, Any] = {"ngram_range": tuple(ngrams)}
     if token_pattern is not None:

@@ -306,9 +306,13 @@ class Decomposition(Copies):
         """
         check_is_fitted(self)
         if not self._is_shared():
-            return super().predict(X)  # type: ignore[misc]
+            return self._predict_apart(X)
         codes, backend = self._predict_codes(X, "predict")
         return decode(codes, self.classes_, backend)
+
+    def _predict_apart(self, X: Any) -> Array:
+        """The classes by binary models that were fitted one by one."""
+        return super().predict(X)  # type: ignore[misc]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy of `predict` on the given samples.

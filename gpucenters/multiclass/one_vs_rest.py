@@ -98,22 +98,9 @@ class OneVsRestClassifier(Decomposition, multiclass.OneVsRestClassifier):
         apart = not self._is_shared() and not self.multilabel_
         return apart and all(isinstance(m, CenterClassifier) for m in self.estimators_)
 
-    def predict(self, X: Any) -> Array:
-        """The class of each sample; ties go to the first class.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples,)
-            In the library and on the device of X, where class statistics determine the model;
-            string labels are always NumPy.
-        """
-        check_is_fitted(self)
+    def _predict_apart(self, X: Any) -> Array:
         if not self._has_centers:
-            return super().predict(X)
+            return super()._predict_apart(X)
         scores = super().decision_function(X)  # of ties scikit-learn's predict takes the last one
         codes = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[codes.astype(np.intp)]

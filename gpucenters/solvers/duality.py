@@ -59,7 +59,7 @@ class Cut:
     const: float
 
     @classmethod
-    def of(cls, f: Array, support: Array, value: float, logs: list[float]) -> Self:
+    def of(cls, f: Array, support: Array, value: float, logs: Any) -> Self:
         """The cut of a set whose sum of h_i is ``value`` at the p of these logarithms."""
         xp = array_namespace(f)
         mass = to_host(xp.sum(xp.take(f, support, axis=1), axis=1))
@@ -159,24 +159,25 @@ def _shares_of(cuts: list[Cut], shares: list[float]) -> list[float]:
     return [x / total for x in b]
 
 
-def _logs(p: list[float], origin: list[float]) -> list[float]:
-    """Logarithms of p, taken from ``origin`` so that little cancels."""
-    return [math.log(a / b) for a, b in zip(p, origin, strict=True)]
+def _logs(p: list[float], origin: list[float]) -> Any:
+    """Logarithms of p, taken from ``origin`` so that little cancels: a list, of many an array."""
+    logs = [math.log(a / b) for a, b in zip(p, origin, strict=True)]
+    return to_host(logs) if len(logs) > _FEW_CLASSES else logs
 
 
-def _dot(mass: Array, logs: list[float]) -> float:
-    if len(logs) > _FEW_CLASSES:
-        return to_float(mass @ array_namespace(mass).asarray(logs))
+def _dot(mass: Array, logs: Any) -> float:
+    if not isinstance(logs, list):
+        return to_float(mass @ logs)
     return math.fsum(map(math.prod, zip(to_floats(mass), logs, strict=True)))
 
 
-def _value(cut: Cut, logs: list[float]) -> float:
+def _value(cut: Cut, logs: Any) -> float:
     """The sum of h_i over the set of a cut, at the p of these logarithms."""
     return cut.const - _dot(cut.mass, logs)
 
 
 def _equal(one: Cut, other: Cut) -> bool:
-    if to_floats(one.mass) != to_floats(other.mass):
+    if not bool(array_namespace(one.mass).all(one.mass == other.mass)):
         return False
     return bool(array_namespace(one.support).all(one.support == other.support))
 

@@ -17,7 +17,10 @@ import numpy as np
 import pytest
 import scipy.sparse
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+from sklearn.svm import LinearSVC
 
 import gpucenters
 from gpucenters import L2CenterClassifier, SparseBernoulliNB, SparseMultinomialNB, SparsityPath
@@ -212,6 +215,33 @@ def test_a_decomposition_is_inspected_and_has_no_columns_to_select(
     assert "binary models" in run("inspect", tmp_path / "model")
     run("select", tmp_path / "model", numbers, "-o", tmp_path / "x.npz", "-k", "1", code=1)
     assert "no columns of the whole model" in run.err
+
+
+@pytest.mark.parametrize("second", [(), (LogisticRegression(),), (MaxAbsScaler(), LinearSVC())])
+def test_a_pipeline_saved_from_python_is_inspected_and_predicts(
+    run: Run, texts: str, tmp_path: Path, second: tuple[Any, ...]
+) -> None:
+    y, X = zip(*TEXTS, strict=True)
+    fitted = make_pipeline(CountVectorizer(), L2CenterClassifier(k=3), *second).fit(X, y)
+    model, out = tmp_path / "model", tmp_path / "selected.npz"
+    gpucenters.save(fitted, model)
+    assert run("predict", model, texts, "-d", "cpu").split() == fitted.predict(X).tolist()
+    held = run.json("inspect", model)
+    assert [each["feature"] for each in held["top"]] == ["dull", "fine", "moving"]
+    names = [type(step).__name__ for step in second]
+    assert list(held.get("second_stage", {})) == names
+    assert all(name in run("inspect", model) for name in names)
+    run("select", model, texts, "-o", out)
+    assert read(out).X.toarray().tolist() == fitted[:2].transform(X).toarray().tolist()
+    method, flag = (
+        ("predict_proba", "--proba") if len(second) == 1 else ("decision_function", "--decision")
+    )
+    found = run.json("predict", model, texts, flag, "-d", "cpu")[method]["values"]
+    expected = getattr(fitted, method)(X)
+    np.testing.assert_allclose(found, expected.reshape(len(X), -1), rtol=1e-12)
+    if len(second) == 2:
+        run("predict", model, texts, "--proba", code=1)
+        assert "LinearSVC has no predict_proba" in run.err
 
 
 def test_a_full_file_serves_every_k(run: Run, numbers: str, tmp_path: Path) -> None:

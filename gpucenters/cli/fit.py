@@ -213,7 +213,7 @@ def _score(trained: Trained, data: Data, source: str) -> dict[str, Any]:
     from .trained import agreement
 
     assert data.y is not None
-    predicted = trained.classifier.predict(trained.features(data, source))
+    predicted = trained.predictor.predict(trained.features(data, source))
     return {"held_out": len(data), "accuracy": float(agreement(predicted, data.y).mean())}
 
 

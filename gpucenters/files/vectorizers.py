@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
-from sklearn.pipeline import Pipeline
 
 from ..text import CountVectorizer as OwnCountVectorizer
 from ..text import TfidfVectorizer as OwnTfidfVectorizer
@@ -19,21 +18,9 @@ VECTORIZERS: dict[str, Any] = {
 _NAMES = {kind: name for name, kind in VECTORIZERS.items()}
 
 
-def split(pipeline: Pipeline) -> tuple[list[str], Any, Any]:
-    """(names of the steps, vectorizer, model) of a text model; raises for any other pipeline."""
-    names, steps = zip(*pipeline.steps, strict=True)
-    unknown = [
-        f"{name!r} ({type(step).__name__})"
-        for name, step in pipeline.steps[:-1]
-        if type(step) not in _NAMES
-    ]
-    if unknown or len(steps) != 2:
-        what = f"the steps {', '.join(unknown)}" if unknown else f"{len(steps)} steps"
-        raise TypeError(
-            f"a model file holds a pipeline of one vectorizer ({', '.join(VECTORIZERS)}) and a "
-            f"model of gpucenters; this one has {what}."
-        )
-    return [*names], *steps
+def is_vectorizer(step: Any) -> bool:
+    """Whether a file may hold a step as a vectorizer."""
+    return type(step) in _NAMES
 
 
 def reads_words_alone(vectorizer: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 from typing import Any
 
@@ -16,7 +17,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
 
-from gpucenters import L2CenterClassifier, LogRatioScaler, SparseMultinomialNB
+from gpucenters import L2CenterClassifier, LogRatioScaler, SparseMultinomialNB, load, save
 
 _rng = np.random.default_rng(0)
 COUNTS = _rng.poisson(0.8, (60, 12))
@@ -129,6 +130,16 @@ def test_a_pipeline_of_a_selector_and_a_second_stage_clones_and_pickles(several:
     assert both.predict(["moving film", "a dull one"]).tolist() == ["good", "bad"]
     for other in (clone(both).fit(TEXTS, LABELS), pickle.loads(pickle.dumps(both))):
         np.testing.assert_array_equal(other.predict_proba(TEXTS), both.predict_proba(TEXTS))
+
+
+def test_a_file_brings_the_weights_back_to_where_they_were(sparse_backend: Any) -> None:
+    X, file = sparse_backend.csr(COUNTS), io.BytesIO()
+    both = make_pipeline(L2CenterClassifier(k=4), LogRatioScaler()).fit(X, Y[4])
+    save(both, file)
+    file.seek(0)
+    there = load(file)
+    sparse_backend.assert_same(there[-1].log_ratios_, both[-1].log_ratios_)
+    sparse_backend.assert_same(there.transform(X).toarray(), both.transform(X).toarray())
 
 
 @pytest.mark.parametrize(

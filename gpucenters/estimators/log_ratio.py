@@ -100,6 +100,9 @@ class LogRatioScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tags.array_api_support = True
         return tags
 
+    def _validate_params(self) -> None:
+        check_alpha(self.alpha)
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the log ratios.
 

@@ -96,6 +96,9 @@ class TextOptions:
     token_pattern: Annotated[
         str | None, _option("What a word is, as a regular expression.", panel="Text")
     ] = None
+    binary: Annotated[
+        bool, _option("Whether a word is there, in place of its count.", "--binary", panel="Text")
+    ] = False
     norm: Annotated[str, _option("Of the rows of tf-idf.", panel="Text", metavar="l2|l1|none")] = (
         "l2"
     )
@@ -125,6 +128,7 @@ class TextOptions:
                 min_df=min_df,
                 token_pattern=self.token_pattern,
                 norm=None if self.norm == "none" else self.norm,
+                binary=self.binary,
             )
         except ValueError as error:
             raise typer.BadParameter(str(error)) from error

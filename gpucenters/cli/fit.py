@@ -12,6 +12,7 @@ import typer
 from .data import AsJson, DataOptions, DataPath, TextOptions, Vectorizer, check_place, labelled
 from .models import ModelOptions, make_model
 from .output import say, show_facts, show_json
+from .second_stage import SecondStage, fitted_stage
 from .stages import Stages, progress_of
 
 if TYPE_CHECKING:
@@ -40,11 +41,20 @@ def fit(
         float | None,
         typer.Option(min=0, max=1, help="Hold out this share of DATA, for the accuracy."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the choice of --test-size.")] = 0,
+    seed: Annotated[
+        int, typer.Option(help="Of the choices of --test-size and --second-stage.")
+    ] = 0,
     batch_rows: Annotated[
         int | None,
         typer.Option(
             min=1, help="Read texts so many at a time, for files larger than memory (hashing)."
+        ),
+    ] = None,
+    second_stage: Annotated[
+        SecondStage | None,
+        typer.Option(
+            help="Classify by ridge logistic regression on the selected features (of counts times "
+            "their log ratios); one validation split chooses the ridge."
         ),
     ] = None,
     full: Annotated[
@@ -65,7 +75,9 @@ def fit(
         raise typer.BadParameter("--test and --test-size exclude each other.")
     if batch_rows is not None and test_size is not None:
         raise typer.BadParameter("--batch-rows reads every row: use --test, not --test-size.")
-    fitting = _Fit(estimator, text.make(), Stages())
+    if batch_rows is not None and second_stage is not None:
+        raise typer.BadParameter("--second-stage needs all samples: leave --batch-rows out.")
+    fitting = _Fit(estimator, text.make(), Stages(), second_stage)
     if batch_rows is None:
         trained, held_out = fitting.of_file(data, reading, test_size, seed)
     else:
@@ -93,10 +105,17 @@ def fit(
 class _Fit:
     """One fit, stage by stage."""
 
-    def __init__(self, estimator: Any, vectorizer: Any, stages: Stages) -> None:
+    def __init__(
+        self,
+        estimator: Any,
+        vectorizer: Any,
+        stages: Stages,
+        second_stage: SecondStage | None = None,
+    ) -> None:
         self.estimator = estimator
         self.vectorizer = vectorizer
         self.stages = stages
+        self.second_stage = second_stage
         self.samples = 0
 
     def of_file(
@@ -122,9 +141,13 @@ class _Fit:
                 X = self.vectorizer.fit_transform(X)
         with self.stages("fitting", spinner=False), progress_of(self.estimator):
             self.estimator.fit(X, found.y)
+        vectorizer, second = self.vectorizer if found.is_text else None, ()
+        if self.second_stage is not None:
+            with self.stages("second stage"):
+                second = fitted_stage(self.estimator, vectorizer, X, found.y, seed)
         if found.feature_names is not None:
             self.estimator.feature_names_in_ = found.feature_names.astype(object)
-        return Trained(self.estimator, self.vectorizer if found.is_text else None), held_out
+        return Trained(self.estimator, vectorizer, second), held_out
 
     def of_batches(self, path: str, reading: DataOptions, rows: int) -> Trained:
         """The model of a file of texts that is read in batches, twice."""
@@ -166,16 +189,24 @@ class _Fit:
         weight = dict(zip(model.classes_.tolist(), model._centers().class_weight, strict=False))
         names = trained.names()
         best = [names[at] for at in trained.ranking()[:_SHOWN]]
-        return {
-            "model": type(model).__name__,
-            "samples": self.samples,
-            "features": model.n_features_in_,
-            "classes": weight,
-            "selected": len(model.support_),
-            "best_features": best,
-            "objective": model.objective_,
-            "worked_on": str(model._fitted.backend),
-        } | ({} if trained.vectorizer is None else {"words_by": _counter(trained.vectorizer)})
+        return (
+            {
+                "model": type(model).__name__,
+                "samples": self.samples,
+                "features": model.n_features_in_,
+                "classes": weight,
+                "selected": len(model.support_),
+                "best_features": best,
+                "objective": model.objective_,
+                "worked_on": str(model._fitted.backend),
+            }
+            | _stages(trained)
+            | ({} if trained.vectorizer is None else {"words_by": _counter(trained.vectorizer)})
+        )
+
+
+def _stages(trained: Trained) -> dict[str, Any]:
+    return {"second_stage": ", ".join(map(str, trained.second))} if trained.second else {}
 
 
 def _counter(vectorizer: Any) -> str:
@@ -233,7 +264,8 @@ def _save(trained: Trained, output: str, *, full: bool) -> None:
 
     import gpucenters
 
-    model: Any = trained.classifier
-    if trained.vectorizer is not None:
-        model = Pipeline([("vectorizer", trained.vectorizer), ("classifier", model)])
+    steps = [("vectorizer", trained.vectorizer)] if trained.vectorizer is not None else []
+    steps += [("classifier", trained.classifier)]
+    steps += [(type(step).__name__.lower(), step) for step in trained.second]
+    model: Any = Pipeline(steps) if len(steps) > 1 else trained.classifier
     gpucenters.save(model, sys.stdout.buffer if output == "-" else output, full=full)

@@ -176,6 +176,6 @@ def draw_centers(centers: np.ndarray, names: Any, classes: Any, ax: Any, *, scal
             ax.set_xscale("symlog", linthresh=least)
     ax.set_yticks(rows, names, **style)
     ax.invert_yaxis()
-    ax.set_xlabel("class center" + " - mean of the centers, in units of scale_" * scaled)
+    ax.set_xlabel("class center" + " - mean, in units of scale_" * scaled)
     legend(ax, drawn, classes, style, room, title="class")
     return ax

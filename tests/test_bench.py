@@ -251,6 +251,77 @@ def test_an_interrupted_reproduction_goes_on_where_it_stopped(
     assert "3 parts to run: about 1 minutes" in "".join(said)
 
 
+@pytest.fixture
+def drawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """The figure of an experiment, of the numbers that are kept."""
+    pytest.importorskip("matplotlib")
+    monkeypatch.syspath_prepend(str(ROOT))
+    from matplotlib.figure import Figure
+
+    from bench.reproduce import EXPERIMENTS
+    from bench.reproduce.runner import draw_all
+
+    kept: list[Any] = []
+    save = Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda *a, **o: (kept.append(a[0]), save(*a, **o)))
+    results = ROOT / "bench" / "results" / "reproduce" / f"{request.param}.json"
+    (tmp_path / results.name).write_text(results.read_text())
+    draw_all([each for each in EXPERIMENTS if each.name == request.param], tmp_path)
+    assert (tmp_path / results.name).read_text() == results.read_text()
+    figure = kept[0]
+    low, high = figure.get_tightbbox().get_points()
+    assert low.min() >= 0 and np.all(high <= figure.get_size_inches())
+    titles = [axis.get_title() for axis in figure.axes]
+    assert figure.get_suptitle() or all(titles[:1])
+    return figure
+
+
+def _labels(axis: Any) -> list[str]:
+    return axis.get_legend_handles_labels()[1]
+
+
+@pytest.mark.parametrize("drawn", ["peers-singh"], indirect=True)
+def test_the_picture_of_peers_has_a_color_for_ours_and_no_empty_column(drawn: Any) -> None:
+    axis, table = drawn.axes
+    assert _labels(axis) == ["of gpucenters", "others"]
+    assert {line.get_color() for line in axis.lines} == {"C0", "C1"}
+    (cells,) = table.tables
+    head = [cells[0, column].get_text().get_text() for column in range(7)]
+    assert head[-1] == "MB" and (0, 7) not in cells.get_celld()
+
+
+@pytest.mark.parametrize("drawn", ["outliers"], indirect=True)
+def test_the_legend_of_outliers_is_above_the_lines(drawn: Any) -> None:
+    left = drawn.axes[0]
+    assert left.get_legend().get_window_extent().y0 >= left.get_window_extent().y1
+
+
+@pytest.mark.parametrize("drawn", ["duality-gap"], indirect=True)
+def test_the_duality_gap_is_drawn(drawn: Any) -> None:
+    assert len(drawn.axes) == 4
+    for axis in drawn.axes[2:]:
+        assert _labels(axis)[0] == "gap: psi(k) - reached" and axis.get_yscale() == "log"
+        gap, bound = (line.get_ydata() for line in axis.lines[:2])
+        drawn_there = ~np.isnan(gap)
+        assert drawn_there.any() and np.all(gap[drawn_there] <= bound[drawn_there])
+
+
+@pytest.mark.parametrize("drawn", ["genes-singh"], indirect=True)
+def test_the_picture_of_genes_has_one_deviation(drawn: Any) -> None:
+    axis = drawn.axes[0]
+    assert len(axis.collections) == 1 and "l2-SC ± 1 standard deviation" in _labels(axis)
+    ticks = [text.get_text() for text in axis.get_xticklabels()]
+    assert {"0.1", "1", "10"} <= {*ticks}
+
+
+def test_every_experiment_has_a_title(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    from bench.reproduce import EXPERIMENTS
+
+    untitled = {each.name.partition("-")[0] for each in EXPERIMENTS if not each.title}
+    assert untitled == {"text", "genes", "centers", "iris", "peers"}  # which say more
+
+
 def test_a_method_beyond_its_time_limit_is_marked_and_not_tried_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

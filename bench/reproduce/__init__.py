@@ -27,7 +27,7 @@ from .outliers import Outliers
 from .regularisation_paths import RegularisationPaths
 from .rivals import PeersTable
 from .run_times import RunTimes
-from .runner import run_all
+from .runner import draw_all, run_all
 from .second_stages import SecondStages
 from .text import TextTwoStage
 from .time_against_m import TimeAgainstM
@@ -69,6 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="fewer splits, smaller sets")
     parser.add_argument("--splits", type=int, help="random splits, also in the full run")
     parser.add_argument("--output", default="reproduced", help="folder of numbers and pictures")
+    parser.add_argument("--draw", action="store_true", help="draw what --output holds, anew")
     folder(parser)
 
 
@@ -77,7 +78,10 @@ def run(options: argparse.Namespace) -> None:
     chosen = [e for e in EXPERIMENTS if e.name in options.only]
     limit = 10.0 if options.quick else 120.0
     output = Path(options.output)
-    run_all(chosen, Settings(Path(options.data), options.quick, limit, options.splits), output)
+    if options.draw:
+        draw_all(chosen, output)
+    else:
+        run_all(chosen, Settings(Path(options.data), options.quick, limit, options.splits), output)
     if options.json:
         every = {e.name: output / f"{e.name}.json" for e in chosen}
         found = {

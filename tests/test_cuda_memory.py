@@ -330,8 +330,8 @@ def test_a_fit_takes_no_more_memory_than_the_guide_says(monkeypatch: pytest.Monk
     monkeypatch.setattr(grid, "CUDA_CHUNK", 2**16)
     X, y = counts(100, 5000)
     there, pool = cupy.asarray(X), cupy._fake.pool()
-    # In bytes for each element of a chunk of 2**25. A radix sort takes a second array of keys, which
-    # the stand-in does not count.
+    # In bytes for each element of a chunk of 2**25. A radix sort takes a second array of keys,
+    # which is not counted here.
     guide = (HERE.parent / "docs" / "guide" / "gpu.md").read_text()
     said = [float(each) for each in re.findall(r"up to about ([\d.]+) GB", guide)]
     models = (L2CenterClassifier(), 0), (L1CenterClassifier(), 32)

@@ -86,10 +86,12 @@ class Pool:
 class Allocation:
     """Memory that belongs to one array and its views, given back when the last of them goes."""
 
-    __slots__ = ("_pool", "size")
+    __slots__ = ("_pool", "size", "uploads", "uses")
 
     def __init__(self, nbytes: int, device_id: int) -> None:
         self.size = 0
+        self.uploads: dict[str, int] = {}  # stream: the time of its last copy to here
+        self.uses: dict[str, int] = {}  # stream: the time of its last work here
         self._pool = pool(device_id)
         rounded = -(-nbytes // 512) * 512  # CuPy hands out whole blocks of 512 bytes
         self._pool.take(rounded)

@@ -135,7 +135,7 @@ def test_lack_of_memory_outside_of_the_pool_frees_its_blocks_before_the_second_t
 
 _STATUS = {
     "cuBLAS": "CUBLAS_STATUS_ALLOC_FAILED",
-    "cuSOLVER": "CUSOLVER_STATUS_ALLOC_FAILED",
+    "cuSOLVER": "CUSOLVER_STATUS_NOT_INITIALIZED",
     "cuSPARSE": "CUSPARSE_STATUS_INSUFFICIENT_RESOURCES",
     "module": "CUDA_ERROR_OUT_OF_MEMORY",
     "stream": "cudaErrorMemoryAllocation",

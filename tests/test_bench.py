@@ -136,7 +136,30 @@ def test_what_a_card_must_do_right_holds_here(name: str, monkeypatch: pytest.Mon
         cupy._fake.reset()  # no library has its memory yet
     outcome = run_here(check, "cuda")
     assert outcome.status == "ok", outcome.differences
-    assert outcome.note and (not check.fresh or "no memory is left" in outcome.note)
+    assert outcome.note and (not check.fresh or "CUDA has no memory left" in outcome.note)
+
+
+def test_the_first_checks_of_a_card_run_without_cub_and_all_others_follow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    from bench import card
+    from gpucenters.cli.check.outcome import Outcome
+
+    seen: list[tuple[str, str]] = []
+
+    def run_all(make: Any, device: str, seconds: float) -> Any:
+        for check in make():
+            seen.append((check.name, os.environ["CUPY_ACCELERATORS"]))
+            yield check, Outcome(["wrong"] if check.name == "ties" else [])
+
+    monkeypatch.setattr(card, "run_all", run_all)
+    monkeypatch.setenv("CUPY_ACCELERATORS", "cub")
+    path = tmp_path / "card.json"
+    with pytest.raises(SystemExit, match="1"):
+        card.run(argparse.Namespace(device="cuda", minutes=9, json=str(path)))
+    assert dict(seen)["class sums"] == "" and dict(seen)["speed, wide"] == "cub"
+    assert len(dict(seen)) == len(seen) == len(json.loads(path.read_text())["checks"])
 
 
 @on_stand_in

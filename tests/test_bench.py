@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
-from conftest import HERE
+from conftest import HERE, cupy, cupyx
+from stand_in import STAND_IN, on_stand_in
 
 ROOT = HERE.parent
 
@@ -105,6 +106,82 @@ def test_device_bench_times_every_row_without_an_error(
     assert not [row["note"] for row in found["rows"].values() if row["note"]]
     ratio = "l1 fit / bare radix sort" if kind is np.asarray else "class sums / bare add.at"
     assert ratio in found
+
+
+CARD = {
+    "WIDE": (300, 3_000, 7),
+    "STREAMED": (800, 100),
+    "MEDIANS": (61, 30),
+    "FULL": (200, 30),
+    "ROWS": (100, 1_000),
+    "TIES": (1_000, 50_000),
+    "SLOW": (4, 2),
+}
+
+
+ON_CARD = ("class sums", "l2, 12M columns", "streams", "factorisations", "medians", "a full card")
+ON_CARD += ("waits", "ties", "special values")
+
+
+@pytest.mark.parametrize("name", ON_CARD)
+def test_what_a_card_must_do_right_holds_here(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    from bench import card
+    from gpucenters.cli.check.running import run_here
+
+    for constant, value in CARD.items():
+        monkeypatch.setattr(card, constant, value)
+    (check,) = (check for check in card.plan() if check.name == name)
+    if STAND_IN and check.fresh:
+        cupy._fake.reset()  # no library has its memory yet
+    outcome = run_here(check, "cuda")
+    assert outcome.status == "ok", outcome.differences
+    assert outcome.note and (not check.fresh or "CUDA has no memory left" in outcome.note)
+
+
+def test_the_first_checks_of_a_card_run_without_cub_and_all_others_follow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    from bench import card
+    from gpucenters.cli.check.outcome import Outcome
+
+    seen: list[tuple[str, str]] = []
+
+    def run_all(make: Any, device: str, seconds: float) -> Any:
+        for check in make():
+            seen.append((check.name, os.environ["CUPY_ACCELERATORS"]))
+            yield check, Outcome(["wrong"] if check.name == "ties" else [])
+
+    monkeypatch.setattr(card, "run_all", run_all)
+    monkeypatch.setenv("CUPY_ACCELERATORS", "cub")
+    path = tmp_path / "card.json"
+    with pytest.raises(SystemExit, match="1"):
+        card.run(argparse.Namespace(device="cuda", minutes=9, json=str(path)))
+    assert dict(seen)["class sums"] == "" and dict(seen)["speed, wide"] == "cub"
+    assert len(dict(seen)) == len(seen) == len(json.loads(path.read_text())["checks"])
+
+
+@on_stand_in
+def test_a_card_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    from cupy import _raw
+
+    from bench import card
+
+    right = _raw.KERNELS["add_class_sums"]
+
+    def wrong(data: Any, *others: Any) -> None:
+        right(np.where(np.arange(data.size) % 97 == 96, 0, data).astype(data.dtype), *others)
+
+    for constant, value in CARD.items():
+        monkeypatch.setattr(card, constant, value)
+    monkeypatch.setitem(_raw.KERNELS, "add_class_sums", wrong)
+    monkeypatch.setattr(card.portable, "top_k", lambda key, k, xp: np.arange(k))
+    monkeypatch.setattr(cupyx, "seterr", lambda **states: {"linalg": "ignore"})
+    for check in (card.check_class_sums, card.check_wide, card.check_special_values,
+                  card.check_ties, card.check_factorisations):  # fmt: skip
+        assert check("cuda").differences, check
 
 
 def test_device_bench_without_a_device_exits_with_the_reason() -> None:

@@ -34,7 +34,9 @@ def _error(module: str, kind: str) -> type[LibraryError]:
 # What is allocated outside of the pool, and how its lack of memory shows.
 OUTSIDE: dict[str, Callable[[], RuntimeError]] = {
     "cuBLAS": lambda: _error("libs.cublas", "CUBLASError")(3, "CUBLAS_STATUS_ALLOC_FAILED"),
-    "cuSOLVER": lambda: _error("libs.cusolver", "CUSOLVERError")(2, "CUSOLVER_STATUS_ALLOC_FAILED"),
+    "cuSOLVER": lambda: _error("libs.cusolver", "CUSOLVERError")(
+        1, "CUSOLVER_STATUS_NOT_INITIALIZED"
+    ),
     "cuSPARSE": lambda: _error("libs.cusparse", "CuSparseError")(
         11, "CUSPARSE_STATUS_INSUFFICIENT_RESOURCES: insufficient resources"
     ),

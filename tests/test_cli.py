@@ -474,6 +474,9 @@ def test_a_path_is_printed_drawn_and_written(run: Run, numbers: str, tmp_path: P
     assert run.err.startswith("reading ")
     assert SparsityPath.from_json(output.read_text()).to_json() == expected.to_json()
     assert picture.read_bytes().startswith(b"\x89PNG")
+    image = pytest.importorskip("matplotlib.image")
+    # 150 dots an inch, and a panel for each score.
+    assert image.imread(picture).shape[:2] == (1080, 960)
     assert run("path", numbers, "--ks", "2", "-o", "-").startswith('{"format"')
 
 

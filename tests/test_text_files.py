@@ -6,7 +6,9 @@ import contextlib
 import copy
 import io
 import pickle
+import re
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -191,8 +193,7 @@ SECOND = [
 
 
 @pytest.mark.parametrize("second", SECOND, ids=str)
-@pytest.mark.parametrize("name", ["count", "own count", "tf-idf", "hashing", None])
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize(("name", "classes"), [("own count", 2), ("tf-idf", 3), (None, 2)])
 def test_a_second_stage_comes_back_with_the_same_bits(
     name: str | None, second: tuple[Any, ...], classes: int
 ) -> None:
@@ -403,6 +404,65 @@ def test_parts_of_a_vectorizer_that_do_not_fit_are_found(changes: dict[str, Any]
     assert_equal(load(io.BytesIO(_changed())).predict(["aa bb"]), _SMALL.predict(["aa bb"]))
     with pytest.raises(ValueError, match="does not hold a model"):
         load(io.BytesIO(_changed(**changes)))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"input": "filename"},
+        {"input": "file"},
+        {"analyzer": "sentences"},
+        {"token_pattern": "(a"},
+        {"ngram_range": 2},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("kind", [CountVectorizer, TfidfVectorizer, HashingVectorizer])
+def test_options_of_a_vectorizer_that_are_not_right_are_found(
+    kind: Any, changes: dict[str, Any]
+) -> None:
+    options = {"n_features": 8} if kind is HashingVectorizer else {}
+    fitted = make_pipeline(kind(**options), L2CenterClassifier(k=2)).fit(TEXTS, Y)
+    with pytest.raises(ValueError, match=r"does not hold a model.*Written with gpucenters "):
+        load(io.BytesIO(_changed(saved(fitted), **changes)))
+
+
+@pytest.mark.parametrize("kind", [CountVectorizer, TfidfVectorizer, HashingVectorizer])
+def test_a_vectorizer_that_opens_files_is_not_saved(kind: Any, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("aa bb")
+    paths = [str(tmp_path / "text")] * 2
+    fitted = make_pipeline(kind(input="filename"), L2CenterClassifier(k=1)).fit(paths, [0, 1])
+    with pytest.raises(TypeError, match="input='content', not 'filename'"):
+        saved(fitted)
+
+
+PLAIN_PATTERNS = [
+    r"(?u)\b\w\w+\b",
+    r"\S+",
+    r"[^]a]{2,}",
+    r"\w+|[^\w\s]",
+    r"(?i)[a-z']+|\$\d{2}",
+    "",
+]
+PLAIN_PATTERNS += [r"\w{3}", r"a*?", r"\w++", "[]" * 30]
+OTHER_PATTERNS = [r"(a+)+$", r"(a|a)*b", r"\w*\w*x", r"a?a?aa", r".*x", r"\w+(?:'\w+)?", r"(a)\1"]
+OTHER_PATTERNS += [r"(?=a+)b", r"(?x)a +", "|".join(["a+"] * 12), "[]a]" * 99 + "()"]
+
+
+@pytest.mark.parametrize("pattern", PLAIN_PATTERNS)
+def test_a_token_pattern_that_cannot_backtrack_loads_in_silence(pattern: str) -> None:
+    assert again_with(pattern).token_pattern == pattern
+
+
+@pytest.mark.parametrize("pattern", OTHER_PATTERNS)
+def test_a_token_pattern_that_may_backtrack_is_named(pattern: str) -> None:
+    with pytest.warns(UserWarning, match=re.escape(f"the token pattern {pattern!r} of the model")):
+        assert again_with(pattern).token_pattern == pattern
+
+
+def again_with(pattern: str) -> Any:
+    """The vectorizer of SMALL with another token pattern, loaded."""
+    return load(io.BytesIO(_changed(token_pattern=pattern)))[0]
 
 
 _TWO = make_pipeline(CountVectorizer(), L2CenterClassifier(k=2), StandardScaler(with_mean=False))

@@ -89,7 +89,8 @@ def save(model: Classifier | Decomposition | Pipeline, path: Any, *, full: bool 
     Raises
     ------
     TypeError
-        For other steps; for options of a vectorizer that a file cannot hold, such as functions.
+        For other steps; for options of a step that a file cannot hold, such as functions; for a
+        vectorizer that opens files (``input="filename"``).
     ValueError
         As the method ``save``; for a vectorizer that does not fit the model.
 
@@ -205,7 +206,10 @@ def load(path: Any, device: str | None = None) -> Any:
     """The fitted model, or the pipeline with one, of a file that `save` wrote.
 
     Truncated and altered files are found by a checksum. It is no signature: whoever can change a
-    file can change its checksum. No file runs code, but one of a stranger may hold any model.
+    file can change its checksum. No file runs code or opens another one, but one of a stranger may
+    hold any model.
+
+    Warns of a token pattern that may keep some texts at work for long, and names it.
 
     Parameters
     ----------
@@ -223,7 +227,8 @@ def load(path: Any, device: str | None = None) -> Any:
     Raises
     ------
     ValueError
-        For a file that is truncated, altered, written by a newer version, or no model file.
+        For a file that is truncated, altered, written by a newer version, or no model file. It
+        names the versions of the packages that wrote the file.
     DeviceUnavailableError
         Where ``device`` names a device that cannot be used.
 

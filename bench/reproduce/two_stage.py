@@ -56,7 +56,7 @@ def compare(
 
 
 def linear_svm() -> LinearSVC:
-    """In the primal form: the dual one does not converge on unequal counts."""
+    """C=1, as in the papers; in primal form: the dual does not converge on unequal counts."""
     return LinearSVC(dual=False, tol=1e-2, max_iter=300)
 
 

@@ -238,6 +238,23 @@ def test_findings_are_printed_and_written_as_they_come(
     assert "1 checks were not run for lack of time" in printed.err
 
 
+@pytest.mark.parametrize("machine", [False, True])
+def test_checks_that_compared_nothing_fail(
+    machine: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outcomes = {"the machine": Outcome(was_run=machine), "l2 on words": Outcome(was_run=False)}
+
+    def run_all(make: Any, device: str, seconds: float) -> Iterator[tuple[Check, Outcome]]:
+        for name, outcome in outcomes.items():
+            yield Check(name, lambda device: Outcome()), outcome
+
+    monkeypatch.setattr(running, "run_all", run_all)
+    assert main(["check", "--device", "cpu"]) == 1
+    printed = capsys.readouterr()
+    assert f"{int(machine)} checks on cpu: nothing was compared" in printed.out
+    assert "give more --minutes" in printed.err
+
+
 def test_a_device_that_cannot_be_used_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--device", "cuda:99"]) == 1
     assert "cuda:99" in capsys.readouterr().err

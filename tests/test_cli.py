@@ -18,9 +18,13 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import classification_report, f1_score, log_loss, make_scorer
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+from sklearn.svm import LinearSVC
 
 import gpucenters
 from gpucenters import L2CenterClassifier, SparseBernoulliNB, SparseMultinomialNB, SparsityPath
@@ -231,6 +235,87 @@ def test_a_decomposition_is_inspected_and_has_no_columns_to_select(
     assert "binary models" in run("inspect", tmp_path / "model")
     run("select", tmp_path / "model", numbers, "-o", tmp_path / "x.npz", "-k", "1", code=1)
     assert "no columns of the whole model" in run.err
+
+
+@pytest.mark.parametrize(
+    ("words", "options", "before"),
+    [
+        (CountVectorizer(binary=True), ("--binary",), ["LogRatioScaler"]),
+        (TfidfVectorizer(), ("--vectorizer", "tfidf"), []),
+        (None, (), ["StandardScaler"]),
+    ],
+    ids=["words", "tf-idf", "numbers"],
+)
+def test_a_second_stage_is_fitted_on_the_selected_features_and_saved(
+    run: Run,
+    texts: str,
+    numbers: str,
+    tmp_path: Path,
+    words: Any,
+    options: tuple[str, ...],
+    before: list[str],
+) -> None:
+    model, data = tmp_path / "model", texts if words else numbers
+    options = (*options, "-k", "3", "-d", "cpu", "--second-stage", "logistic")
+    facts = run.json("fit", data, "-o", model, *options)
+    found = gpucenters.load(model)
+    second = [step for _, step in found.steps[1 if words is None else 2 :]]
+    assert [type(step).__name__ for step in second] == [*before, "LogisticRegression"]
+    assert facts["second_stage"] == ", ".join(map(str, second))
+    if words is None:
+        X, y, _ = _numbers()
+    else:
+        y, X = zip(*TEXTS, strict=True)
+    steps = [] if words is None else [words]
+    expected = make_pipeline(*steps, L2CenterClassifier(k=3), *map(clone, second)).fit(X, y)
+    np.testing.assert_allclose(found[-1].coef_, expected[-1].coef_, rtol=1e-9)
+    predicted = run("predict", model, data).splitlines()
+    assert predicted == [str(label) for label in expected.predict(X)]
+    assert "LogisticRegression" in run("inspect", model)
+    # What is held out is scored by the whole.
+    facts = run.json("fit", data, "-o", model, *options, "--test-size", "0.4", "--seed", "1")
+    assert facts["held_out"] == round(0.4 * len(y)) and facts["accuracy"] > 0.6
+
+
+def test_a_second_stage_that_cannot_be_fitted_is_an_error_that_says_why(
+    run: Run, texts: str, tmp_path: Path
+) -> None:
+    model = tmp_path / "model"
+    options = ("-o", model, "-d", "cpu", "--second-stage", "logistic")
+    run("fit", texts, *options, "--batch-rows", "9", "--vectorizer", "hashing", code=2)
+    assert "needs all samples: leave --batch-rows out" in run.err
+    few = tmp_path / "few.tsv"
+    few.write_text("label\ttext\ngood\tfine film\nbad\tdull film\nbad\tlong\n")
+    run("fit", few, *options, code=1)
+    assert "chooses its ridge on 20% of the samples, and these are too few" in run.err
+    assert not model.exists()
+
+
+@pytest.mark.parametrize("second", [(), (LogisticRegression(),), (MaxAbsScaler(), LinearSVC())])
+def test_a_pipeline_saved_from_python_is_inspected_and_predicts(
+    run: Run, texts: str, tmp_path: Path, second: tuple[Any, ...]
+) -> None:
+    y, X = zip(*TEXTS, strict=True)
+    fitted = make_pipeline(CountVectorizer(), L2CenterClassifier(k=3), *second).fit(X, y)
+    model, out = tmp_path / "model", tmp_path / "selected.npz"
+    gpucenters.save(fitted, model)
+    assert run("predict", model, texts, "-d", "cpu").split() == fitted.predict(X).tolist()
+    held = run.json("inspect", model)
+    assert [each["feature"] for each in held["top"]] == ["dull", "fine", "moving"]
+    names = [type(step).__name__ for step in second]
+    assert list(held.get("second_stage", {})) == names
+    assert all(name in run("inspect", model) for name in names)
+    run("select", model, texts, "-o", out)
+    assert read(out).X.toarray().tolist() == fitted[:2].transform(X).toarray().tolist()
+    method, flag = (
+        ("predict_proba", "--proba") if len(second) == 1 else ("decision_function", "--decision")
+    )
+    found = run.json("predict", model, texts, flag, "-d", "cpu")[method]["values"]
+    expected = getattr(fitted, method)(X)
+    np.testing.assert_allclose(found, expected.reshape(len(X), -1), rtol=1e-12)
+    if len(second) == 2:
+        run("predict", model, texts, "--proba", code=1)
+        assert "LinearSVC has no predict_proba" in run.err
 
 
 def test_a_full_file_serves_every_k(run: Run, numbers: str, tmp_path: Path) -> None:
@@ -539,6 +624,9 @@ def test_a_path_is_printed_drawn_and_written(run: Run, numbers: str, tmp_path: P
     assert run.err.startswith("reading ")
     assert SparsityPath.from_json(output.read_text()).to_json() == expected.to_json()
     assert picture.read_bytes().startswith(b"\x89PNG")
+    image = pytest.importorskip("matplotlib.image")
+    # 150 dots an inch, and a panel for each score.
+    assert image.imread(picture).shape[:2] == (1080, 960)
     assert run("path", numbers, "--ks", "2", "-o", "-").startswith('{"format"')
 
 

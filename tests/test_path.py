@@ -42,7 +42,7 @@ from gpucenters import (
     sparsity_path,
 )
 from gpucenters.estimators._path import predict_path
-from gpucenters.paths.numbers_of_features import resolve_ks
+from gpucenters.paths.sparsity_path import resolve_ks
 from gpucenters.solvers.path_scores import doubtful_scores
 
 MODELS = [

@@ -130,7 +130,7 @@ def _finish(experiment: Experiment, found: Found, settings: Settings, output: Pa
     (output / f"{experiment.name}.json").write_text(json.dumps(written, indent=1) + "\n")
     figure = Figure(layout="constrained")
     experiment.draw(found, figure)
-    figure.savefig(output / f"{experiment.name}.png", dpi=120)
+    figure.savefig(output / f"{experiment.name}.png", dpi=150)
     _summarise(output)
 
 

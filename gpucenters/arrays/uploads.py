@@ -15,7 +15,6 @@ from .typing import NumPyOrCuPy as Array
 
 _ALIGNMENT = 512  # bytes: where an array may begin on the device
 _COPY_BYTES = 2**22  # bytes that one thread copies in one go
-_CUDA_OUT_OF_MEMORY = 2  # cudaErrorMemoryAllocation
 _LARGEST_SLACK = 2  # a slot is freed if it is larger than so many times the chunk
 
 
@@ -75,12 +74,7 @@ class Upload:
 
         size += size // self._spare if self._spare else 0
         device = self._cupy.empty(size, self._cupy.uint8)
-        try:
-            host = cupyx.empty_pinned(size, np.uint8)
-        except self._cupy.cuda.runtime.CUDARuntimeError as error:
-            if error.status != _CUDA_OUT_OF_MEMORY:
-                raise
-            raise MemoryError(f"no page-locked memory of {size:,} bytes is left.") from error
+        host = cupyx.empty_pinned(size, np.uint8)
         return _Slot(host, device, self._cupy.cuda.Event(disable_timing=True))
 
     def __del__(self) -> None:

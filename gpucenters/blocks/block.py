@@ -131,8 +131,11 @@ class Block(Protocol):
     def holds_integers(self, ctx: Context) -> bool:
         """Whether all values are integers."""
 
-    def touched_columns(self) -> Array | None:
-        """The columns whose sums this block changes, ascending; None where they are not few."""
+    def narrowed(self, also: Array | None = None) -> tuple[Array, Block] | None:
+        """The columns whose sums this block changes, and the block of these alone.
+
+        The columns are ascending, and ``also`` are among them. None where they are not few.
+        """
 
     def add_sums(self, samples: Samples, into: RawSums, ctx: Context) -> None:
         """Add weighted sums of x, and of x^2 where these are kept, of each class.

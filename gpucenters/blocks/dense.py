@@ -176,9 +176,8 @@ class DenseBlock:
         """Add third and fourth moments about the class means, in place: see `Block`."""
         dense_scatter.add_higher_moments(self.full_rows(samples, ctx), into)
 
-    def touched_columns(self) -> Array | None:
-        """None: all columns are."""
-        return None
+    def narrowed(self, also: Array | None = None) -> None:
+        """None: all columns change."""
 
     # --- sorted columns ------------------------------------------------------------------------
 

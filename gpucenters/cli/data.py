@@ -118,6 +118,9 @@ class TextOptions:
     token_pattern: Annotated[
         str | None, _option("What a word is, as a regular expression.", panel="Text")
     ] = None
+    binary: Annotated[
+        bool, _option("Whether a word is there, in place of its count.", "--binary", panel="Text")
+    ] = False
     norm: Annotated[Norm, _option("Of the rows of tf-idf.", panel="Text")] = Norm.L2
 
     def make(self) -> Any:
@@ -148,6 +151,7 @@ class TextOptions:
                 min_df=min_df,
                 token_pattern=self.token_pattern,
                 norm=None if self.norm is Norm.NONE else self.norm.value,
+                binary=self.binary,
             )
         except ValueError as error:
             raise typer.BadParameter(str(error)) from error

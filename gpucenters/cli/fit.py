@@ -24,6 +24,7 @@ from .data import (
 from .groups import part_of_samples
 from .models import ModelOptions
 from .output import say, show_facts, show_json
+from .second_stage import SecondStage, fitted_stage
 from .stages import Stages, progress_of
 
 if TYPE_CHECKING:
@@ -55,11 +56,20 @@ def fit(
             callback=part_of_samples, help="Hold out this share of DATA, for the accuracy."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the choice of --test-size.")] = 0,
+    seed: Annotated[
+        int, typer.Option(help="Of the choices of --test-size and --second-stage.")
+    ] = 0,
     batch_rows: Annotated[
         int | None,
         typer.Option(
             min=1, help="Read texts so many at a time, for files larger than memory (hashing)."
+        ),
+    ] = None,
+    second_stage: Annotated[
+        SecondStage | None,
+        typer.Option(
+            help="Classify by ridge logistic regression on the selected features (of counts times "
+            "their log ratios); one validation split chooses the ridge."
         ),
     ] = None,
     full: Annotated[
@@ -82,6 +92,8 @@ def fit(
         raise typer.BadParameter("--batch-rows reads every row: use --test, not --test-size.")
     if test_labels is not None and test is None:
         raise typer.BadParameter("--test-labels are those of --test: name that file too.")
+    if batch_rows is not None and second_stage is not None:
+        raise typer.BadParameter("--second-stage needs all samples: leave --batch-rows out.")
     check_files(data, reading.labels, test, test_labels)
 
     def read_test(width: int | None) -> Data | None:
@@ -89,7 +101,7 @@ def fit(
             return None
         return labelled(replace(reading, labels=test_labels).read(test, width), test)
 
-    fitting = _Fit(choice, text.make(), Stages(), read_test)
+    fitting = _Fit(choice, text.make(), Stages(), read_test, second_stage)
     if batch_rows is None:
         trained, held_out = fitting.of_file(data, reading, test_size, seed)
     else:
@@ -127,11 +139,13 @@ class _Fit:
         vectorizer: Any,
         stages: Stages,
         read_test: Callable[[int | None], Data | None],
+        second_stage: SecondStage | None = None,
     ) -> None:
         self.choice = choice
         self.vectorizer = vectorizer
         self.stages = stages
         self.read_test = read_test  # before the fit, so that no work is lost on a wrong file
+        self.second_stage = second_stage
         self.samples = 0
 
     def of_file(
@@ -159,9 +173,13 @@ class _Fit:
         self.choice.warn_of_spread(X)
         with self.stages("fitting", spinner=False), progress_of(estimator):
             estimator.fit(X, found.y)
+        vectorizer, second = self.vectorizer if found.is_text else None, ()
+        if self.second_stage is not None:
+            with self.stages("second stage"):
+                second = fitted_stage(estimator, vectorizer, X, found.y, seed)
         if found.feature_names is not None:
             estimator.feature_names_in_ = found.feature_names.astype(object)
-        return Trained(estimator, self.vectorizer if found.is_text else None), held_out
+        return Trained(estimator, vectorizer, second), held_out
 
     def of_batches(self, path: str, reading: DataOptions, rows: int) -> tuple[Trained, Data | None]:
         """The model of a file of texts that is read in batches, twice."""
@@ -206,16 +224,24 @@ class _Fit:
         weight = dict(zip(model.classes_.tolist(), model._centers().class_weight, strict=False))
         names = trained.names()
         best = [names[at] for at in trained.ranking()[:_SHOWN]]
-        return {
-            "model": type(model).__name__,
-            "samples": self.samples,
-            "features": model.n_features_in_,
-            "classes": weight,
-            "selected": len(model.support_),
-            "best_features": best,
-            "objective": model.objective_,
-            "worked_on": str(model._fitted.backend),
-        } | ({} if trained.vectorizer is None else {"words_by": _counter(trained.vectorizer)})
+        return (
+            {
+                "model": type(model).__name__,
+                "samples": self.samples,
+                "features": model.n_features_in_,
+                "classes": weight,
+                "selected": len(model.support_),
+                "best_features": best,
+                "objective": model.objective_,
+                "worked_on": str(model._fitted.backend),
+            }
+            | _stages(trained)
+            | ({} if trained.vectorizer is None else {"words_by": _counter(trained.vectorizer)})
+        )
+
+
+def _stages(trained: Trained) -> dict[str, Any]:
+    return {"second_stage": ", ".join(map(str, trained.second))} if trained.second else {}
 
 
 def _counter(vectorizer: Any) -> str:
@@ -252,7 +278,7 @@ def _split(data: Data, test_size: float, seed: int) -> tuple[Data, Data]:
 def _score(trained: Trained, data: Data, source: str) -> Evaluation:
     from .evaluation import Evaluation
 
-    model, X = trained.classifier, trained.features(data, source)
+    model, X = trained.predictor, trained.features(data, source)
     probability = model.predict_proba(X) if hasattr(model, "predict_proba") else None
     found = Evaluation(model.classes_)
     assert data.y is not None
@@ -276,7 +302,8 @@ def _save(trained: Trained, output: str, *, full: bool) -> None:
 
     import gpucenters
 
-    model: Any = trained.classifier
-    if trained.vectorizer is not None:
-        model = Pipeline([("vectorizer", trained.vectorizer), ("classifier", model)])
+    steps = [("vectorizer", trained.vectorizer)] if trained.vectorizer is not None else []
+    steps += [("classifier", trained.classifier)]
+    steps += [(type(step).__name__.lower(), step) for step in trained.second]
+    model: Any = Pipeline(steps) if len(steps) > 1 else trained.classifier
     gpucenters.save(model, sys.stdout.buffer if output == "-" else output, full=full)

@@ -88,7 +88,7 @@ def path(
     check_place(output, *read)
     check_place(plot, *read, output)
     check_files(*read)
-    axes = None if plot is None else _axes(plot)
+    figure = None if plot is None else _figure(plot)
     vectorizer = text.make()
     import numpy as np
 
@@ -136,7 +136,7 @@ def path(
     if has_accuracy:
         warn_unless_above(made.scores_of("accuracy").mean(axis=1).max(), labels)
     if plot is not None:
-        _plot(made, axes, plot)
+        _plot(made, figure, plot)
     if output is not None:
         _write(made, output)
     if json:
@@ -204,7 +204,7 @@ def _write(made: Any, output: str) -> None:
         file.write((made.to_json() + "\n").encode())
 
 
-def _axes(plot: str) -> Any:
+def _figure(plot: str) -> Any:
     """Where to draw; raises before the work where no picture can be drawn."""
     try:
         from matplotlib.figure import Figure
@@ -212,18 +212,20 @@ def _axes(plot: str) -> Any:
         raise typer.BadParameter(
             "--plot needs matplotlib: pip install 'gpucenters[plot]'."
         ) from None
-    figure = Figure()
+    figure = Figure(dpi=150, layout="constrained")
     if _kind(plot) not in figure.canvas.get_supported_filetypes():
         raise typer.BadParameter(f"{plot!r} is no name of a picture: use .png, .svg or .pdf.")
-    return figure.subplots()
+    return figure
 
 
-def _plot(made: Any, axes: Any, plot: str) -> None:
+def _plot(made: Any, figure: Any, plot: str) -> None:
     from .writers import opened
 
-    made.plot(axes)
+    panels = len(made.scorings)
+    figure.set_figheight(figure.get_figheight() * (panels + 1) / 2)
+    made.plot(figure.subplots(panels))
     with opened(plot) as file:
-        axes.figure.savefig(file, format=_kind(plot), bbox_inches="tight")
+        figure.savefig(file, format=_kind(plot))
 
 
 def _kind(plot: str) -> str:

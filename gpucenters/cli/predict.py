@@ -62,8 +62,9 @@ def predict(
 
     trained = Trained.load(model, device)
     method = "predict_proba" if proba else "decision_function" if decision else None
-    if method and not hasattr(trained.classifier, method):
-        raise ValueError(f"{type(trained.classifier).__name__} has no {method}.")
+    if method and not hasattr(trained.predictor, method):
+        last = (trained.classifier, *trained.second)[-1]
+        raise ValueError(f"{type(last).__name__} has no {method}.")
     result = _Predictions(trained, method, report=report)
     batches = reading.batches(
         data, _ROWS, trained.n_features, of_stdin="csv" if trained.vectorizer is None else "lines"
@@ -119,7 +120,7 @@ class _Predictions:
     @property
     def head(self) -> list[Any]:
         """The names of the numbers."""
-        classes: list[Any] = self.trained.classifier.classes_.tolist()
+        classes: list[Any] = self.trained.predictor.classes_.tolist()
         two = self.method == "decision_function" and len(classes) == 2
         return classes[1:] if two else classes
 
@@ -131,7 +132,7 @@ class _Predictions:
 
     def of(self, batches: Iterator[Data], source: str) -> Iterator[tuple[Any, Any]]:
         """(classes, numbers or None) of each batch."""
-        model = self.trained.classifier
+        model = self.trained.predictor
         for batch in batches:
             X = self.trained.features(batch, source)
             predicted = model.predict(X)
@@ -166,7 +167,7 @@ class _Predictions:
             predicted if numbers is None else numbers
             for predicted, numbers in self.of(batches, source)
         ]
-        found = np.concatenate(parts) if parts else self.trained.classifier.classes_[:0]
+        found = np.concatenate(parts) if parts else self.trained.predictor.classes_[:0]
         with opened(output) as file:
             np.save(file, found, allow_pickle=False)
 

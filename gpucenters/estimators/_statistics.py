@@ -238,13 +238,13 @@ class StatisticsClassifier(CenterClassifier):
     def _add_batch(self, X: Any, y: Any, known: np.ndarray, sample_weight: Any = None) -> Self:
         """`partial_fit` with classes that are known and checked."""
         first = not hasattr(self, "_fitted")
-        if not first:
-            self._needed_statistics("partial_fit")
-            self._check_streaming(self._fitted.params)
         if first:
+            kept = None
             checked, attributes = validated(self, X, in_parts=True)
             backend = work_backend(self, checked)
         else:
+            kept = self._needed_statistics("partial_fit")
+            self._check_streaming(self._fitted.params)
             checked, attributes = check_X(self, X, reset=False, in_parts=True), {}
             check_backend(self, checked, "partial_fit")
             backend = self._fitted.backend
@@ -252,11 +252,10 @@ class StatisticsClassifier(CenterClassifier):
 
         def add(ctx: Context) -> Statistics:
             block, samples = self._enter(checked, codes, known, sample_weight, ctx)
-            if first:
-                statistics = self._empty_statistics(block, len(known), ctx)
-            else:
-                statistics = self._fitted.own_statistics()
-            return statistics.add_batch(block, samples, ctx)
+            if kept is None:
+                empty = self._empty_statistics(block, len(known), ctx)
+                return empty.add_batch(block, samples, ctx)
+            return kept.add_batch(block, samples, ctx, shared=self._fitted.shared)
 
         params = self._params()
         statistics = run_with_oom_retry(add, backend, self.memory_budget, verbose=self.verbose)

@@ -109,13 +109,13 @@ class CrossMoments(Statistics):
             block.add_higher_moments(samples, self, ctx)
         self.recipe = replace(self.recipe, fourth=True)
 
-    def check_overflow(self, columns: Array | None = None) -> None:
+    def check_overflow(self) -> None:
         """Raise for sums that have left float64; fourth powers are for the solution to check."""
         kept = self._same_arrays()
         kept.third_moment = kept.fourth_moment = None
-        super(CrossMoments, kept).check_overflow(columns)
+        super(CrossMoments, kept).check_overflow()
 
-    def _columns_changed_by(self, block: Block) -> None:
+    def _narrowed(self, block: Block) -> None:
         """None: the matrices are copied whole before a batch."""
 
     def _add_class(self, c: int, other: Self, d: int) -> None:

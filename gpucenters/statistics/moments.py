@@ -101,6 +101,7 @@ class ClassMoments(Statistics):
             raise sums_too_large(n_classes, m, 1 + per_feature) from error
         new = cls(backend, recipe, [0.0] * n_classes, [0] * n_classes, total, nonzero=nonzero)
         setattr(new, name, second)
+        new.norms = [0.0] * n_classes
         return new
 
     # --- adding and merging --------------------------------------------------------------------
@@ -117,28 +118,27 @@ class ClassMoments(Statistics):
         self.count = [a + b for a, b in zip(self.count, samples.count, strict=True)]
         return self
 
-    def add_batch(self, block: Block, samples: Samples, ctx: Context) -> Self:
-        new = super().add_batch(block, samples, ctx)
+    def add_batch(
+        self, block: Block, samples: Samples, ctx: Context, *, shared: bool = False
+    ) -> Self:
+        new = super().add_batch(block, samples, ctx, shared=shared)
         if new.sum_of_squares is None:
             return new
-        assert self._journal is not None
-        columns, before = self._journal
-        xp = self.backend.xp
         norms: list[float]
-        if columns is None or self.norms is None:
+        if new._pending is None:
             norms = squared_norms(new.total, ctx)
         else:
-            now = squared_norms(xp.take(new.total, columns, axis=1), ctx)
-            was = squared_norms(before["total"], ctx)
+            assert self.norms is not None
+            columns, few = new._pending
+            now = squared_norms(few.total, ctx)
+            was = squared_norms(self.backend.xp.take(self.total, columns, axis=1), ctx)
             norms = [n + (a - b) for n, a, b in zip(self.norms, now, was, strict=True)]
         new.norms = norms
         new.integers = self.integers and samples.has_integer_weights and block.holds_integers(ctx)
         if new._is_accurate(norms):
             return new
         # What was there before is accurate, and the rows of the batch are here: both are centred.
-        # The journal of this object stays open.
-        self._restore()
-        centred = self._same_arrays()
+        centred = self.copy()
         centred._become_centred(ctx)
         centred.add(block, samples, ctx)
         centred.check_overflow()
@@ -151,18 +151,19 @@ class ClassMoments(Statistics):
         sums = list(zip(norms, squares, self.class_weight, self.count, strict=True))
         return are_well_conditioned(sums, least=least, integers=self.integers)
 
-    def _columns_changed_by(self, block: Block) -> Array | None:
+    def _narrowed(self, block: Block) -> tuple[Array, Block] | None:
         # Where the weight of a class grows, its centred squares change in every column.
-        return None if self.centred is not None else block.touched_columns()
+        if self.centred is not None or (self.sum_of_squares is not None and self.norms is None):
+            return None
+        return block.narrowed(self.ill_conditioned)
 
     def _add_raw(self, block: Block, samples: Samples, ctx: Context) -> None:
-        columns = block.touched_columns()
         raw = RawSums(self.total, self.square, self.sum_of_squares, self.nonzero)
         block.add_sums(samples, raw, ctx)
         before = list(self.class_weight)
         self._count(samples)
         if self.square is not None:
-            found = self._find_ill_conditioned(columns, ctx)
+            found = self._find_ill_conditioned(ctx)
             self._add_ill_conditioned(found, block, samples, before, ctx)
 
     def without(self, block: Block, samples: Samples, ctx: Context) -> Self | None:
@@ -182,7 +183,7 @@ class ClassMoments(Statistics):
             weights = zip(new.class_weight, to_floats(new.sum_of_squares), strict=True)
             return new if all(w * q < EXACT_INTEGERS for w, q in weights) else None
         # Columns that are ill-conditioned are centred where the other samples are read alone.
-        return new if new._find_ill_conditioned(None, ctx).shape[0] == 0 else None
+        return new if new._find_ill_conditioned(ctx).shape[0] == 0 else None
 
     def of_classes(self, codes: Sequence[int]) -> Self:
         new = super().of_classes(codes)
@@ -233,23 +234,17 @@ class ClassMoments(Statistics):
 
     # --- ill-conditioned columns ---------------------------------------------------------------
 
-    def _find_ill_conditioned(self, columns: Array | None, ctx: Context) -> Array:
-        """Columns, among those given, that are ill-conditioned and not kept centred yet."""
+    def _find_ill_conditioned(self, ctx: Context) -> Array:
+        """Columns that are ill-conditioned and not kept centred yet."""
         xp, m, square = self.backend.xp, self.shape[1], self.square
         assert square is not None
         weight = self.backend.asarray(self.class_weight)[:, None]
 
-        def is_ill(total: Array, square: Array) -> Array:
-            return xp.any(is_ill_conditioned(total, square, weight), axis=0)
+        def is_ill(part: slice) -> Array:
+            found = is_ill_conditioned(self.total[:, part], square[:, part], weight)
+            return xp.any(found, axis=0)
 
-        if columns is None:
-            found = ctx.map_columns(
-                lambda part: is_ill(self.total[:, part], square[:, part]), m, len(self.class_weight)
-            )
-            columns = xp.nonzero(xp.concat(found))[0]
-        else:
-            total, squares = (xp.take(a, columns, axis=1) for a in (self.total, square))
-            columns = columns[is_ill(total, squares)]
+        columns = xp.nonzero(xp.concat(ctx.map_columns(is_ill, m, len(self.class_weight))))[0]
         if self.ill_conditioned is None or columns.shape[0] == 0:
             return columns
         known = self.backend.zeros(m, xp.bool)

@@ -7,7 +7,7 @@ from functools import partial
 from ..models import MODELS
 from .agreement import check_model
 from .machine import check_machine
-from .outcome import Check
+from .outcome import MACHINE, Check
 from .shapes import FIRST, MORE, Shape
 from .speeds import check_dense_speed, check_sparse_speed
 from .trouble import check_bad_input, check_out_of_memory
@@ -15,7 +15,7 @@ from .trouble import check_bad_input, check_out_of_memory
 
 def plan() -> list[Check]:
     """The checks, in the order in which they run."""
-    first = [Check("the machine", check_machine, limit=120.0)]  # CuPy may take long to start
+    first = [Check(MACHINE, check_machine, limit=120.0)]  # CuPy may take long to start
     return (
         first
         + [check for shape in FIRST for check in _of_models(shape)]

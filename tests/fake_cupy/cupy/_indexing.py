@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from cupy._fake import devices
 from cupy._fake.counting import counter
+from cupy._fake.subnormal import flushed
 
 if TYPE_CHECKING:
     from cupy._ndarray import ndarray
@@ -131,7 +132,10 @@ def setitem(array: ndarray, key: Any, value: Any) -> None:
         return
     devices.require_current(array._device_id)
     host_key = _host_key(array, entries, "mask setitem")
-    array._host[host_key] = value._host.astype(array.dtype, copy=False)
+    host = value._host
+    if host.dtype != array.dtype:
+        host = flushed(flushed(host).astype(array.dtype))
+    array._host[host_key] = host
 
 
 def scatter(array: ndarray, key: Any, value: Any, operation: str) -> None:

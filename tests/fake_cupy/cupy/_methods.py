@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from cupy._fake.subnormal import flushing
 
 _AS_FUNCTION = [
     "all",
@@ -125,9 +126,8 @@ class Methods:
     ) -> Any:
         if subok is not None:
             raise TypeError("subok is not supported yet")
-        return self._run(
-            np.ndarray.astype, dtype, order=order, casting=casting or "unsafe", copy=copy
-        )
+        convert = np.ndarray.astype if self._host.dtype == dtype else flushing(np.ndarray.astype)
+        return self._run(convert, dtype, order=order, casting=casting or "unsafe", copy=copy)
 
     def copy(self, order: str = "C") -> Any:
         """A copy on the current device, wherever the array lives: this is how it travels."""

@@ -7,6 +7,7 @@
 - `reset()`: everything back to the state after import
 """
 
+from cupy._fake import memory
 from cupy._fake.counting import Counter, count_syncs, counter
 from cupy._fake.devices import set_device_count
 from cupy._fake.flight import faults
@@ -21,6 +22,7 @@ __all__ = [
     "count_syncs",
     "counter",
     "faults",
+    "memory",
     "pool",
     "reset",
     "set_device_count",

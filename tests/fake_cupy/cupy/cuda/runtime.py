@@ -38,7 +38,7 @@ def getDeviceProperties(device: int) -> dict[str, Any]:
 
 
 def memGetInfo() -> tuple[int, int]:
-    return _TOTAL - _pool().used, _TOTAL
+    return _pool().free(), _TOTAL
 
 
 def runtimeGetVersion() -> int:

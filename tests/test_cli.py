@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import errno
 import io
 import json
@@ -650,6 +651,61 @@ def test_a_path_has_the_scores_of_a_positive_class_that_is_named(run: Run, numbe
         assert run.json("path", numbers, *options)["mean"] == expected.mean.tolist()
 
 
+# --- permute -----------------------------------------------------------------------------------
+
+
+def test_permutations_are_those_of_python_in_a_table_a_file_and_a_picture(
+    run: Run, numbers: str, tmp_path: Path
+) -> None:
+    X, y, names = _numbers()
+    table, picture = tmp_path / "features.csv", tmp_path / "features.png"
+    options = ["-e", "l2", "--scale", "std", "-n", "99", "--seed", "3", "--fdr", "0.02"]
+    found = run.json("permute", numbers, *options, "-o", table, "--plot", picture, "--top", "2")
+    model = L2CenterClassifier(scale="std")
+    expected = gpucenters.permutation_gains(model, X, y, 99, random_state=3)
+    assert found["features_at_false_discovery_rate"] == expected.k_at(0.02)
+    assert found["features_at_q"] == np.sum(expected.qvalues <= 0.02)
+    assert found["features_at_family_wise_rate"] == np.sum(expected.pvalues_fwer <= 0.02)
+    assert (found["permutations"], found["exact"]) == (99, False)
+    assert [row["feature"] for row in found["top"]] == names[expected.ranking[:2]].tolist()
+    with open(table, newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["column"]) for row in rows] == expected.ranking.tolist()
+    for name, values in (
+        ("gain", expected.scores),
+        ("pvalue", expected.pvalues),
+        ("pvalue_fwer", expected.pvalues_fwer),
+        ("qvalue", expected.qvalues),
+    ):
+        assert [float(row[name]) for row in rows] == values[expected.ranking].tolist()
+    for rate in (0.02, 0.1, 0.5):
+        assert sum(float(row["fdr"]) <= rate for row in rows) == expected.k_at(rate)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    shown = run("permute", numbers, *options, "--top", "3")
+    assert "Features by gain, 3 of 8" in shown and r"\x1b[31mred" in shown
+
+
+def test_permutations_of_texts_name_their_words_and_keep_to_groups(
+    run: Run, texts: str, tmp_path: Path
+) -> None:
+    labels, plain = zip(*TEXTS, strict=True)
+    groups = tmp_path / "groups.txt"
+    groups.write_text("".join(f"{i // 5}\n" for i in range(len(TEXTS))))
+    found = run.json("permute", texts, "-n", "50", "--groups", groups, "--top", "1")
+    words = CountVectorizer().fit(plain)
+    expected = gpucenters.permutation_gains(
+        gpucenters.SparsePoissonNB(),
+        words.transform(plain),
+        labels,
+        50,
+        np.arange(len(TEXTS)) // 5,
+        0,
+    )
+    (best,) = found["top"]
+    assert best["feature"] == words.get_feature_names_out()[expected.ranking[0]]
+    assert best["pvalue"] == expected.pvalues[expected.ranking[0]]
+
+
 # --- what goes wrong ---------------------------------------------------------------------------
 
 _USAGE = [
@@ -701,6 +757,9 @@ _USAGE = [
     (["path", "DATA", "--scoring", "f1"],
      "f1 is that of a positive class: name it by --pos-label, one of calm, loud"),
     (["path", "DATA", "--scoring", "f1", "--pos-label", "odd"], "odd is not one of two classes"),
+    (["permute", "DATA", "-e", "gmeb"], "the estimator gmeb has no gains of single features"),
+    (["permute", "DATA", "-k", "3"], "all features are compared: leave --k out"),
+    (["permute", "DATA", "-o", "FOLDER"], "'folder' is there, and is not a regular file"),
     (["demo", "--device", "abacus"], "unknown device 'abacus'"),
     (["nothing"], "No such command 'nothing'"),
 ]  # fmt: skip
@@ -710,6 +769,7 @@ _FAILURES = [
     (["fit", "DATA", "-o", "m", "--device", "cuda:99"], "cuda:99"),
     (["predict", "DATA", "DATA"], "is not a model file of gpucenters"),
     (["predict", "missing", "DATA"], "missing: No such file or directory"),
+    (["permute", "DATA", "--groups", "missing"], "missing: No such file or directory"),
     (["predict", "MODEL", "TEXTS"], "holds texts, and the model takes numbers"),
     (["predict", "MODEL", "OTHER"], "from column 3 on they are not the same"),
     (["predict", "MODEL", "NARROW"], "7 features"),

@@ -58,6 +58,13 @@ class DataOptions:
 
         return read(source, n_features=n_features, **self.resolved(source, "tsv"))
 
+    def groups(self, source: str) -> Any:
+        """The group of each sample, from a file as that of --labels."""
+        from ..readers.data import Options
+        from ..readers.labels import read_labels
+
+        return read_labels(source, Options(encoding=self.encoding))
+
     def batches(
         self, source: str, rows: int, n_features: int | None = None, *, of_stdin: str = "tsv"
     ) -> Iterator[Data]:

@@ -14,6 +14,7 @@ from .data import AsJson, DataOptions, DataPath, TextOptions, check_files, check
 from .groups import part_of_samples
 from .models import MODELS, ModelOptions, parse_k
 from .output import console, say, show_json
+from .pictures import figure_of, write_figure
 from .stages import Stages
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def path(
     check_place(output, *read)
     check_place(plot, *read, output)
     check_files(*read)
-    figure = None if plot is None else _figure(plot)
+    figure = None if plot is None else figure_of(plot)
     vectorizer = text.make()
     import numpy as np
 
@@ -135,8 +136,11 @@ def path(
     has_accuracy = "accuracy" in made.scorings
     if has_accuracy:
         warn_unless_above(made.scores_of("accuracy").mean(axis=1).max(), labels)
-    if plot is not None:
-        _plot(made, figure, plot)
+    if plot is not None and figure is not None:
+        panels = len(made.scorings)
+        figure.set_figheight(figure.get_figheight() * (panels + 1) / 2)
+        made.plot(figure.subplots(panels))
+        write_figure(figure, plot)
     if output is not None:
         _write(made, output)
     if json:
@@ -202,31 +206,3 @@ def _write(made: Any, output: str) -> None:
 
     with opened(output) as file:
         file.write((made.to_json() + "\n").encode())
-
-
-def _figure(plot: str) -> Any:
-    """Where to draw; raises before the work where no picture can be drawn."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise typer.BadParameter(
-            "--plot needs matplotlib: pip install 'gpucenters[plot]'."
-        ) from None
-    figure = Figure(dpi=150, layout="constrained")
-    if _kind(plot) not in figure.canvas.get_supported_filetypes():
-        raise typer.BadParameter(f"{plot!r} is no name of a picture: use .png, .svg or .pdf.")
-    return figure
-
-
-def _plot(made: Any, figure: Any, plot: str) -> None:
-    from .writers import opened
-
-    panels = len(made.scorings)
-    figure.set_figheight(figure.get_figheight() * (panels + 1) / 2)
-    made.plot(figure.subplots(panels))
-    with opened(plot) as file:
-        figure.savefig(file, format=_kind(plot))
-
-
-def _kind(plot: str) -> str:
-    return plot.rpartition(".")[2].lower()

@@ -11,6 +11,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from gpucenters import (
+    GMEBClassifier,
     L1CenterClassifier,
     L2CenterClassifier,
     MahalanobisCenterClassifier,
@@ -343,6 +344,8 @@ def test_wrong_pictures_are_refused(pyplot: Any) -> None:
         plot_centers(model, n=0)
     with pytest.raises(TypeError, match="takes a model of gpucenters"):
         plot_centers(SparsityPath)
+    with pytest.raises(TypeError, match="every number of features, and GMEBClassifier has none"):
+        plot_centers(GMEBClassifier())
 
 
 def _supports(feature: int) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from .labels import accuracy, decode
 from .probabilities import log_softmax, softmax
 from .validation import check_backend, check_X, output_backend
 
-__all__ = ["CenterClassifier", "Classifier", "read_only"]
+__all__ = ["CenterClassifier", "Classifier", "check_center_classifier", "read_only"]
 
 
 class Classifier(ClassifierMixin, Model):
@@ -221,3 +221,24 @@ class CenterClassifier(Classifier, CenterModel):
         scores, backend = self._score_rows(X, method, relative=True)
         with self._fitted.backend.current():
             return backend.move(function(scores, self._per_score))
+
+
+def check_center_classifier(estimator: Any, caller: str, instead: str = "") -> None:
+    """Raise a TypeError unless the estimator has class centers for every number of features.
+
+    Parameters
+    ----------
+    estimator : object
+    caller : str
+    instead : str
+        What to do with an estimator of another package.
+    """
+    if isinstance(estimator, CenterClassifier):
+        return
+    name = type(estimator).__name__
+    if type(estimator).__module__.partition(".")[0] == __name__.partition(".")[0]:
+        raise TypeError(
+            f"{caller} takes a model of gpucenters with class centers for every number of "
+            f"features, and {name} has none."
+        )
+    raise TypeError(f"{caller} takes a model of gpucenters, got {name}.{instead}")

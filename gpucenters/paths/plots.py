@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.namespace import to_numpy
-from ..estimators._base import CenterClassifier
+from ..estimators._base import check_center_classifier
 from .drawing import draw_centers, draw_path
 from .result import SparsityPath
 from .sparsity_path import sparsity_path
@@ -171,10 +171,7 @@ def plot_centers(
     <Axes: ...>
     """
     estimator = getattr(estimator, "best_estimator_", estimator)  # of a search
-    if not isinstance(estimator, CenterClassifier):
-        raise TypeError(
-            f"plot_centers takes a model of gpucenters, got {type(estimator).__name__}."
-        )
+    check_center_classifier(estimator, "plot_centers")
     check_is_fitted(estimator)
     if isinstance(n, bool) or not isinstance(n, numbers.Integral) or n < 1:
         raise ValueError(f"n={n!r} is not valid: use a number of features of at least 1.")

@@ -12,7 +12,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 
 from ..arrays.namespace import is_sparse
 from ..blocks.samples import check_weights
-from ..estimators._base import CenterClassifier
+from ..estimators._base import check_center_classifier
 from ..estimators._folds import (
     Fold,
     check_test_weights,
@@ -213,11 +213,11 @@ def check_model(estimator: Any, caller: str) -> None:
             f"{caller} takes a model, got the class {estimator.__name__}: pass an instance, as "
             f"{estimator.__name__}()."
         )
-    if not isinstance(estimator, CenterClassifier):
-        raise TypeError(
-            f"{caller} takes a model of gpucenters, got {type(estimator).__name__}. In a Pipeline "
-            "use SparsityPathCV with such a model as the last step."
-        )
+    check_center_classifier(
+        estimator,
+        caller,
+        " In a Pipeline use SparsityPathCV with such a model as the last step.",
+    )
 
 
 class _Routed(NamedTuple):

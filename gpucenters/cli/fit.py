@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .data import AsJson, DataOptions, DataPath, TextOptions, Vectorizer, check_place, labelled
+from .data import (
+    AsJson,
+    DataOptions,
+    DataPath,
+    Missing,
+    TextOptions,
+    Vectorizer,
+    check_place,
+    labelled,
+)
 from .models import ModelOptions, make_model
 from .output import say, show_facts, show_json
 from .stages import Stages, progress_of
@@ -56,8 +65,8 @@ def fit(
 
     DATA is text (label TAB text, CSV with named columns, or a folder for each class), a table
     (CSV, TSV, Parquet, Feather), .h5ad, svmlight, NumPy's .npz (X and y) or .npy with --labels, or
-    SciPy's .npz; lines plain or gzipped. With --test-size the model is fitted to the other samples,
-    and that model is saved.
+    SciPy's .npz; lines plain or compressed. With --test-size the model is fitted to the other
+    samples, and that model is saved.
     """
     estimator = make_model(model)
     check_place(output, data, reading.labels, test, test_labels)
@@ -72,7 +81,8 @@ def fit(
         trained, held_out = fitting.of_batches(data, reading, batch_rows), None
     if test is not None:
         with fitting.stages("reading"):
-            held_out = replace(reading, labels=test_labels).read(test, trained.n_features)
+            options = replace(reading, labels=test_labels).like(trained.reading, test)
+            held_out = options.read(test, trained.n_features, trained.wanted)
     facts = fitting.facts(trained)
     if held_out is not None:
         with fitting.stages("scoring"):
@@ -104,7 +114,7 @@ class _Fit:
     ) -> tuple[Trained, Data | None]:
         """The model of a file, and what is held out."""
         from ..arrays.on_disk import is_on_disk
-        from .trained import Trained
+        from .trained import Trained, filled, medians_of
 
         with self.stages("reading"):
             found = labelled(reading.read(path), path)
@@ -117,11 +127,16 @@ class _Fit:
                     )
                 found, held_out = _split(found, test_size, seed)
         self.samples, X = len(found), found.X
+        known: dict[str, Any] = reading.kept(path)
+        if reading.missing is Missing.MEDIAN:
+            known["medians"] = medians_of(found, path)
+            X = filled(X, known["medians"])
         if found.is_text:
             with self.stages(f"vectorising by {_counter(self.vectorizer)}"):
                 X = self.vectorizer.fit_transform(X)
         with self.stages("fitting", spinner=False), progress_of(self.estimator):
             self.estimator.fit(X, found.y)
+        self.estimator._reading = known
         if found.feature_names is not None:
             self.estimator.feature_names_in_ = found.feature_names.astype(object)
         return Trained(self.estimator, self.vectorizer if found.is_text else None), held_out

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .data import AsJson, DataOptions, DataPath, TextOptions, check_place, labelled
+from .data import AsJson, DataOptions, DataPath, Missing, TextOptions, check_place, labelled
 from .models import ModelOptions, make_model, parse_k
 from .output import console, say, show_json
 from .stages import Stages
@@ -59,7 +59,11 @@ def path(
     check_place(plot, *read, output)
     axes = None if plot is None else _axes(plot)
     vectorizer = text.make()
+    import numpy as np
+
     import gpucenters
+
+    from .trained import aligned, filled, medians_of
 
     sizes = None if ks is None else [parse_k(part) for part in ks.split(",")]
     stages = Stages()
@@ -68,8 +72,15 @@ def path(
         others = None
         if test is not None:
             width = None if found.is_text else found.X.shape[1]
-            others = labelled(replace(reading, labels=test_labels).read(test, width), test)
+            names = None if found.feature_names is None else found.feature_names.tolist()
+            others = replace(reading, labels=test_labels).read(test, width, names)
+            others = labelled(others, test)
     X, X_test = found.X, None if others is None else others.X
+    if test is not None and others is not None and found.feature_names is not None:
+        X_test = aligned(others, found.feature_names, np.arange(X.shape[1]), test)
+    if reading.missing is Missing.MEDIAN:
+        medians = medians_of(found, data)
+        X, X_test = filled(X, medians), filled(X_test, medians)
     if found.is_text:
         with stages("vectorising"):
             X = vectorizer.fit_transform(X)

@@ -40,10 +40,14 @@ def predict(
 
     The output has one line for each sample: its class. With --proba or --decision a header comes
     first, and the numbers of each class follow the class (for two classes one decision value,
-    positive for the second class). Where the data have labels, the accuracy goes to stderr.
+    positive for the second class). With --id the name of the sample is in front. Where the data
+    have labels, the accuracy goes to stderr. Columns are found by their names, in any order; others
+    are left out, and those that the model has not selected may be absent.
     """
     if proba and decision:
         raise typer.BadParameter("--proba and --decision exclude each other.")
+    if reading.id is not None and output.endswith(".npy"):
+        raise typer.BadParameter("--id writes names beside classes, which .npy cannot hold.")
     if data == "-" and model == "-":
         raise typer.BadParameter("MODEL and DATA cannot both be stdin.")
     check_place(output, model, data, reading.labels)
@@ -54,9 +58,13 @@ def predict(
     method = "predict_proba" if proba else "decision_function" if decision else None
     if method and not hasattr(trained.classifier, method):
         raise ValueError(f"{type(trained.classifier).__name__} has no {method}.")
-    result = _Predictions(trained, method)
-    batches = reading.batches(
-        data, _ROWS, trained.n_features, of_stdin="csv" if trained.vectorizer is None else "lines"
+    result = _Predictions(trained, method, reading.id)
+    batches = reading.like(trained.reading, data).batches(
+        data,
+        _ROWS,
+        trained.n_features,
+        trained.wanted,
+        of_stdin="csv" if trained.vectorizer is None else "lines",
     )
     if output != "-":
         batches = _with_progress(batches)
@@ -86,9 +94,10 @@ def _with_progress(batches: Iterator[Data]) -> Iterator[Data]:
 class _Predictions:
     """Predictions as they come, and how many of them are right."""
 
-    def __init__(self, trained: Trained, method: str | None) -> None:
+    def __init__(self, trained: Trained, method: str | None, id: str | None) -> None:
         self.trained = trained
         self.method = method
+        self.id = id
         self.samples = self.right = self.labelled = 0
 
     @property
@@ -107,8 +116,8 @@ class _Predictions:
         accuracy = {"accuracy": self.accuracy} if self.labelled else {}
         return {"samples": self.samples, "labelled": self.labelled} | accuracy
 
-    def of(self, batches: Iterator[Data], source: str) -> Iterator[tuple[Any, Any]]:
-        """(classes, numbers or None) of each batch."""
+    def of(self, batches: Iterator[Data], source: str) -> Iterator[tuple[Any, Any, list[str]]]:
+        """(classes, numbers or None, names of samples) of each batch."""
         from .trained import agreement
 
         model = self.trained.classifier
@@ -120,7 +129,8 @@ class _Predictions:
                 self.right += int(agreement(predicted, batch.y).sum())
                 self.labelled += len(predicted)
             numbers = None if self.method is None else getattr(model, self.method)(X)
-            yield predicted, None if numbers is None else numbers.reshape(len(predicted), -1)
+            numbers = None if numbers is None else numbers.reshape(len(predicted), -1)
+            yield predicted, numbers, batch.ids or []
 
     def write(self, batches: Iterator[Data], source: str, output: str) -> None:
         """Write lines, as they come."""
@@ -129,10 +139,12 @@ class _Predictions:
         with opened(output) as file:
             rows = Rows(file, output)
             if self.method or output.endswith(".csv"):
-                rows.write(["class", *(self.head if self.method else [])])
-            for predicted, numbers in self.of(batches, source):
+                name = [] if self.id is None else [self.id or "id"]
+                rows.write([*name, "class", *(self.head if self.method else [])])
+            for predicted, numbers, ids in self.of(batches, source):
                 for i, label in enumerate(predicted.tolist()):
-                    rows.write([label, *([] if numbers is None else numbers[i].tolist())])
+                    values = [] if numbers is None else numbers[i].tolist()
+                    rows.write([*ids[i : i + 1], label, *values])
 
     def save(self, batches: Iterator[Data], source: str, output: str) -> None:
         """Write an array: the numbers where they were asked for, else the classes."""
@@ -142,7 +154,7 @@ class _Predictions:
 
         parts = [
             predicted if numbers is None else numbers
-            for predicted, numbers in self.of(batches, source)
+            for predicted, numbers, _ in self.of(batches, source)
         ]
         found = np.concatenate(parts) if parts else self.trained.classifier.classes_[:0]
         with opened(output) as file:
@@ -151,8 +163,10 @@ class _Predictions:
     def collect(self, batches: Iterator[Data], source: str) -> dict[str, Any]:
         """All predictions, for JSON."""
         found = list(self.of(batches, source))
-        result: dict[str, Any] = {"predictions": [x for p, _ in found for x in p.tolist()]}
+        result: dict[str, Any] = {"predictions": [x for p, _, _ in found for x in p.tolist()]}
+        if self.id is not None:
+            result["ids"] = [id for _, _, ids in found for id in ids]
         if self.method is not None:
-            values = [row for _, numbers in found for row in numbers.tolist()]
+            values = [row for _, numbers, _ in found for row in numbers.tolist()]
             result[self.method] = {"classes": self.head, "values": values}
         return result

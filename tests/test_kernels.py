@@ -32,8 +32,28 @@ _SHIM = r"""
 struct Dim { long long x; };
 static Dim blockIdx, blockDim, threadIdx;
 static double atomicAdd(double* p, double v) { double old = *p; *p += v; return old; }
-static unsigned int __float_as_uint(float x) { unsigned int u; std::memcpy(&u, &x, 4); return u; }
-static float __uint_as_float(unsigned int u) { float x; std::memcpy(&x, &u, 4); return x; }
+inline double __longlong_as_double(long long u) { double x; std::memcpy(&x, &u, 8); return x; }
+// float32 under -ftz=true: conversions and operations take subnormal numbers for zero.
+struct Flushing {
+    unsigned int bits;
+    operator double() const
+    {
+        unsigned int kept = bits & 0x7f800000u ? bits : bits & 0x80000000u;
+        float x;
+        std::memcpy(&x, &kept, 4);
+        return x;
+    }
+    friend Flushing operator+(Flushing a, float b)
+    {
+        float sum = (float)((double)a + b);
+        Flushing out;
+        std::memcpy(&out, &sum, 4);
+        return out;
+    }
+};
+#define float Flushing
+static unsigned int __float_as_uint(float x) { return x.bits; }
+static float __uint_as_float(unsigned int u) { return {u}; }
 extern "C" void place(long long block, long long width, long long thread)
 { blockIdx.x = block; blockDim.x = width; threadIdx.x = thread; }
 """
@@ -139,6 +159,39 @@ def test_the_kernel_of_class_sums_equals_its_stand_in_and_numpy(
 
 
 @on_stand_in
+def test_squares_are_rounded_before_they_are_added(compiled: Any) -> None:
+    rng = np.random.default_rng(6)
+    x = rng.random(8 * kernels.SLOTS)  # each slot takes the entries of one thread
+    m = x.size
+    places, indptr, codes = (np.asarray(a, np.int32) for a in (range(m), [0, m], [0]))
+    total, expected = np.zeros((1, m)), np.zeros((1, kernels.SLOTS))
+    head = (x, places, indptr, 1, 0, m, 1, codes, 0, 0, m, total)
+    options = ("-DINDEX=int", "-DVALUE=double")
+    compiled(options, "add_class_sums", kernels.SLOTS, *head, 0, expected, kernels.SLOTS)
+    there = [cupy.asarray(a) for a in (x, places, indptr, codes)]
+    found = cupy.zeros(expected.shape)
+    sums = (None, None, cupy.zeros((1, m)), None, found)
+    kernels.add_class_sums(*there[:3], 0, True, there[3], *sums)
+    np.testing.assert_array_equal(found.get(), expected)
+
+
+@on_stand_in
+def test_float32_values_of_every_kind_are_summed_as_float64(compiled: Any) -> None:
+    """Each is the only one of its column, so that its sum is the value itself."""
+    rng = np.random.default_rng(5)
+    x = rng.integers(0, 2**32, 5000, dtype=np.uint32).view(np.float32)
+    few = np.asarray([0.0, -0.0, 1e-45, -1e-40, 1.1754942e-38, 1.17549435e-38, 3.4e38, np.inf])
+    x = np.concatenate([few.astype(np.float32), -few.astype(np.float32), [np.float32(np.nan)], x])
+    m = x.size
+    indptr, codes = np.asarray([0, m], np.int32), np.zeros(1, np.int32)
+    total = np.zeros((1, m))
+    args = (x, np.arange(m, dtype=np.int32), indptr, 1, 0, m, 1, codes, 0, 0, m, total, 0, 0, 4)
+    compiled(("-DINDEX=int", "-DVALUE=float"), "add_class_sums", -(-m // 8), *args)
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(total[0], x.astype(np.float64))
+
+
+@on_stand_in
 @pytest.mark.parametrize("order", ["C", "F", "cut"])
 def test_the_keys_of_the_kernel_sort_as_their_values(compiled: Any, order: str) -> None:
     rng = np.random.default_rng(4)
@@ -146,6 +199,7 @@ def test_the_keys_of_the_kernel_sort_as_their_values(compiled: Any, order: str) 
     x[rng.random(x.shape) < 0.2] = 0
     x[3, 2], x[4, 2], x[5, 2] = -0.0, np.inf, -np.inf
     x[6, 2], x[7, 2] = np.finfo(np.float32).tiny / 4, -np.finfo(np.float32).max
+    x[8, 2], x[9, 2] = -1e-45, 1e-40  # subnormal, too
     x = {"C": x, "F": np.asfortranarray(x), "cut": x[:, 2:7]}[order]
     rows, columns = x.shape
     codes = rng.integers(-1, 3, rows).astype(np.int32)

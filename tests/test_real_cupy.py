@@ -45,16 +45,37 @@ for options in kernels.type_options():
     program = nvrtc.createProgram(kernels.source(), "kernels.cu", (), ())
     try:
         # CuPy adds the last option to every compilation.
-        nvrtc.compileProgram(program, ("--gpu-architecture={card}", *options, "-ftz=true"))
+        options = (*options, *kernels.FLAGS, "-ftz=true")
+        nvrtc.compileProgram(program, ("--gpu-architecture={card}", *options))
     except nvrtc.NVRTCError:
         raise SystemExit(nvrtc.getProgramLog(program))
     machine_code = nvrtc.getCUBIN(program)
     for name in (b"add_class_sums", b"pack_lists", b"unpack_values"):
         assert name in machine_code
-    print("compiled", *options)
+    print("compiled")
+    for line in nvrtc.getPTX(program).decode().splitlines():
+        if ".ftz" in line or "fma." in line:
+            print(line)
 """)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("compiled") == 6
+    # Nothing takes subnormal numbers for zero, and no multiply-add is fused.
+    assert done.stdout.splitlines() == ["compiled"] * 6
+
+
+def test_errors_of_memory_and_of_linear_algebra_are_as_the_code_expects() -> None:
+    done = _run("""
+import cupy, cupyx
+from gpucenters.arrays import cuda
+error = cupy.cuda.runtime.CUDARuntimeError(2)
+assert isinstance(error, RuntimeError) and any(name in str(error) for name in cuda._NO_MEMORY)
+assert issubclass(cupy.cuda.driver.CUDADriverError, RuntimeError)
+assert issubclass(cupy.cuda.memory.OutOfMemoryError, MemoryError)
+assert issubclass(cupy.linalg.LinAlgError, ValueError)
+assert cupyx.geterr()["linalg"] == "ignore"
+with cupyx.errstate(linalg="raise"):
+    assert cupyx.geterr()["linalg"] == "raise"
+""")
+    assert done.returncode == 0, done.stderr
 
 
 def test_without_a_device_the_error_says_so() -> None:

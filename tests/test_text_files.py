@@ -36,6 +36,7 @@ from gpucenters import (
     DeviceUnavailableError,
     L1CenterClassifier,
     L2CenterClassifier,
+    LogRatioScaler,
     MahalanobisCenterClassifier,
     SparseBernoulliNB,
     SparseMultinomialNB,
@@ -187,6 +188,7 @@ SECOND = [
     (LinearSVC(fit_intercept=False, random_state=0),),
     (StandardScaler(with_mean=False), LogisticRegression(fit_intercept=False, solver="newton-cg")),
     (MaxAbsScaler(), LinearSVC(C=2.0, random_state=0)),
+    (LogRatioScaler(alpha=0.5), LogisticRegression()),
 ]
 
 
@@ -483,6 +485,7 @@ TWO = saved(_TWO.fit(["aa bb", "aa cc", "bb dd"], [0, 1, 1]))
         (3, {"attributes": {}}),
         (2, {"scale_": {"array": -2}}),
         (2, {"class": "L2CenterClassifier"}),
+        (2, {"class": "LogRatioScaler"}),
         (2, {"class": "TfidfVectorizer"}),
     ],
     ids=str,

@@ -114,11 +114,11 @@ def test_without_page_locked_memory_chunks_are_smaller(monkeypatch: pytest.Monke
 
     empty = cupyx.empty_pinned
 
-    status = 2
+    status = 2, "cudaErrorMemoryAllocation", "out of memory"
 
     def scarce(shape: int, dtype: Any) -> np.ndarray:
         if shape > 100_000:
-            raise cupy.cuda.runtime.CUDARuntimeError(status, "cudaErrorOfSomeKind", "no memory")
+            raise cupy.cuda.runtime.CUDARuntimeError(*status)
         return empty(shape, dtype)
 
     monkeypatch.setattr(cupyx, "empty_pinned", scarce)
@@ -126,9 +126,28 @@ def test_without_page_locked_memory_chunks_are_smaller(monkeypatch: pytest.Monke
     expected = L2CenterClassifier(k=4).fit(X, y)
     found = L2CenterClassifier(k=4, device="cuda").fit(X, y)
     np.testing.assert_array_equal(found.support_, expected.support_)
-    status = 700  # another CUDA error is not caught
-    with pytest.raises(cupy.cuda.runtime.CUDARuntimeError, match="cudaErrorOfSomeKind"):
+    # Another CUDA error is not caught.
+    status = 700, "cudaErrorIllegalAddress", "an illegal memory access was encountered"
+    with pytest.raises(cupy.cuda.runtime.CUDARuntimeError, match="cudaErrorIllegalAddress"):
         L2CenterClassifier(k=4, device="cuda").fit(X, y)
+
+
+@on_stand_in
+def test_work_on_a_chunk_after_the_next_is_sent_races_with_the_one_that_overwrites_it() -> None:
+    upload, faults = uploads.Upload(), cupy._fake.faults
+    chunks = [np.full(1000, float(i)) for i in range(5)]
+    sums = []
+    for chunk in chunks:
+        (there,) = upload.send(chunk)
+        sums.append(cupy.sum(there))
+    assert not faults and [float(s) for s in sums] == [1000.0 * i for i in range(5)]
+    for chunk in chunks[:3]:
+        before = there
+        (there,) = upload.send(chunk)
+        cupy.sum(before)
+    assert len(faults) == 2
+    assert all("does not wait for work on null" in fault for fault in faults)
+    faults.clear()
 
 
 @on_stand_in

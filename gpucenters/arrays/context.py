@@ -127,12 +127,14 @@ class Context:
             while waiting:
                 start, stop = waiting.pop()
                 try:
-                    results.append(task(start, stop))
+                    with self.backend.current():
+                        results.append(task(start, stop))
                     continue
                 except MemoryError as error:
                     if stop - start == 1:
                         raise MemoryError(too_large) from error
                 # Outside of ``except``, so that no traceback holds the arrays of the first try.
+                self.backend.free_blocks()
                 middle = (start + stop) // 2
                 waiting += [(middle, stop), (start, middle)]
             return results
@@ -164,15 +166,16 @@ def run_with_oom_retry(
     verbose : bool
     """
     context = Context.of(backend, memory_budget, verbose)
-    with backend.current():
-        while True:
-            try:
+    while True:
+        try:
+            with backend.current():
                 return task(context)
-            except TooLargeError:
+        except TooLargeError:
+            raise
+        except MemoryError:
+            smaller = context.smaller()
+            if smaller is None:
                 raise
-            except MemoryError:
-                smaller = context.smaller()
-                if smaller is None:
-                    raise
-            # Outside of ``except``, so that no traceback holds the arrays of the first try.
-            context = smaller
+        # Outside of ``except``, so that no traceback holds the arrays of the first try.
+        context = smaller
+        backend.free_blocks()

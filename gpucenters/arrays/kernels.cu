@@ -11,6 +11,20 @@
 #define VALUE float
 #endif
 
+// A value as float64. CuPy compiles with -ftz=true, under which each conversion and operation of float32
+// takes subnormal numbers for zero. So the bits of a float are moved to those of a double, whose
+// exponent is then too small by 896: a product with 2**896, which is exact, makes up for that.
+__device__ inline double widen(double x) { return x; }
+__device__ inline double widen(unsigned char x) { return x; }
+__device__ inline double widen(float x)
+{
+    unsigned int bits = __float_as_uint(x);
+    unsigned long long wide = (unsigned long long)(bits & 0x7fffffffu) << 29;
+    if (wide >= 0x0ff0000000000000ull) wide |= 0x7ff0000000000000ull;  // infinite, or no number
+    wide |= (unsigned long long)(bits & 0x80000000u) << 32;
+    return __longlong_as_double((long long)wide) * __longlong_as_double(0x77f0000000000000ll);
+}
+
 // Entries that one thread adds: enough to pay for its search, few enough to fill the device.
 #define RUN 8
 
@@ -49,7 +63,7 @@ extern "C" __global__ void add_class_sums(
         long long row = by_row ? first_line + line : (long long)indices[e];
         long long column = by_row ? (long long)indices[e] : first_line + line;
         long long code = codes[row];
-        double x = (double)data[e];
+        double x = widen(data[e]);
         double sx = weights ? weights[row] * x : x;
         atomicAdd(total + code * width + column, sx);
         if (square) {
@@ -79,8 +93,8 @@ extern "C" __global__ void pack_lists(
     if (i >= rows * columns) return;
     long long row = i / columns, column = i % columns;
     long long list = codes[row] < 0 ? columns * classes : column * classes + codes[row];
-    // (Negative zero plus zero is zero.)
-    unsigned int bits = __float_as_uint(x[row * row_stride + column * column_stride] + 0.0f);
+    unsigned int bits = __float_as_uint(x[row * row_stride + column * column_stride]);
+    if (bits == 0x80000000u) bits = 0;  // both zeros are one number
     bits = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
     keys[i] = ((unsigned long long)list << 32) | bits;
 }

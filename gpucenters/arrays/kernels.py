@@ -12,6 +12,8 @@ from .typing import NumPyOrCuPy as Array
 _BLOCK_THREADS = 256  # in a block
 _ENTRIES_PER_THREAD = 8  # entries that a thread of add_class_sums takes: RUN in kernels.cu
 SLOTS = 256  # accumulators that the threads share for one sum over all features
+#: No fused multiply-add, so that sums are those of the kernels compiled as C++.
+FLAGS = ("-fmad=false",)
 _INDEX = {"int32": "int", "int64": "long long"}
 _VALUE = {"float32": "float", "float64": "double", "bool": "unsigned char"}
 
@@ -32,7 +34,7 @@ def _options(index: str, value: str) -> tuple[str, str]:
 
 @cache
 def _kernel(name: str, index: str = "int32", value: str = "float32") -> Any:
-    module = cuda.require().RawModule(code=source(), options=_options(index, value))
+    module = cuda.require().RawModule(code=source(), options=(*_options(index, value), *FLAGS))
     return module.get_function(name)
 
 

@@ -15,7 +15,6 @@ from .typing import NumPyOrCuPy as Array
 
 _ALIGNMENT = 512  # bytes: where an array may begin on the device
 _COPY_BYTES = 2**22  # bytes that one thread copies in one go
-_CUDA_OUT_OF_MEMORY = 2  # cudaErrorMemoryAllocation
 _LARGEST_SLACK = 2  # a slot is freed if it is larger than so many times the chunk
 
 
@@ -32,8 +31,9 @@ class Upload:
     """Sends chunks of host arrays to the current device.
 
     Only page-locked memory can be copied while kernels run, so a chunk goes there first. Two slots
-    take turns: while the device works on one, the other is filled. What `send` returns is valid
-    until the next call but one, for work on the current stream.
+    take turns: while the device works on one, the other is filled. What `send` returns is for work
+    queued on the current stream before the next call: the call after that overwrites it, and waits
+    for such work alone.
     """
 
     def __init__(self, *, uneven: bool = False) -> None:
@@ -75,12 +75,7 @@ class Upload:
 
         size += size // self._spare if self._spare else 0
         device = self._cupy.empty(size, self._cupy.uint8)
-        try:
-            host = cupyx.empty_pinned(size, np.uint8)
-        except self._cupy.cuda.runtime.CUDARuntimeError as error:
-            if error.status != _CUDA_OUT_OF_MEMORY:
-                raise
-            raise MemoryError(f"no page-locked memory of {size:,} bytes is left.") from error
+        host = cupyx.empty_pinned(size, np.uint8)
         return _Slot(host, device, self._cupy.cuda.Event(disable_timing=True))
 
     def __del__(self) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from ..arrays import numpy_cupy
 from ..arrays.backend import backend_of
 from ..arrays.context import Context
-from ..arrays.grid import ranges, row_ranges
+from ..arrays.grid import partitions, ranges, row_ranges
 from ..arrays.namespace import array_namespace, sparse_module, to_numpy
 from ..arrays.typing import NumPyOrCuPy as Array
 from . import errors, sparse_host, sparse_scatter, sparse_sums
@@ -48,10 +48,6 @@ class SparseBlock(Compressed):
     def read_as(self, reader: Reader) -> SparseBlock:
         """The block with its stored values read by ``reader``."""
         return replace(self, reader=reader)
-
-    def counted(self) -> SparseBlock:
-        """The block whose values other than zero are counted: see `Block`."""
-        return replace(self, counts_nonzero=True)
 
     def rows(self, start: int, stop: int, ctx: Context) -> SparseBlock:
         """The rows start..stop: see `Block`."""
@@ -98,11 +94,18 @@ class SparseBlock(Compressed):
         """Add third and fourth moments about the class means, in place: see `Block`."""
         sparse_scatter.add_higher_moments(self, samples, into, ctx)
 
-    def touched_columns(self) -> Array | None:
-        """The columns with stored entries, ascending; None where they are not few."""
-        if not self.by_row or 8 * self.nnz > self.shape[1]:
+    def narrowed(self, also: Array | None = None) -> tuple[Array, SparseBlock] | None:
+        """The columns with stored entries, and the block of these alone: see `Block`."""
+        xp, backend = self.backend.xp, self.backend
+        # Entries of many partitions would be cut in another way in fewer columns.
+        in_parts = len(partitions(self.nnz, 1, backend)) > 1
+        if not self.by_row or 8 * self.nnz > self.shape[1] or in_parts:
             return None
-        return self.backend.xp.unique_values(self.backend.move(self.indices[:]))
+        indices = backend.move(self.indices[:])
+        columns = xp.unique_values(indices if also is None else xp.concat([indices, also]))
+        position = xp.astype(xp.searchsorted(columns, indices), self.indptr.dtype)
+        indices = backend_of(self.indptr).move(position)
+        return columns, replace(self, indices=indices, shape=(self.shape[0], columns.shape[0]))
 
     # --- sorted columns ------------------------------------------------------------------------
 

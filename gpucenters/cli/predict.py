@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .data import AsJson, DataOptions, DataPath, check_place
-from .output import say, show_json
+from .data import AsJson, DataOptions, DataPath, check_files, check_place
+from .output import say, show_facts, show_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,19 +34,29 @@ def predict(
     device: Annotated[
         str, typer.Option("--device", "-d", metavar="auto|cpu|cuda|cuda:N", help="Where to work.")
     ] = "auto",
+    report: Annotated[
+        bool,
+        typer.Option(
+            "--report",
+            help="Where the data have labels: precision, recall and F1 of each class, the "
+            "confusion matrix, and the log loss.",
+        ),
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """Predict the classes of samples.
 
     The output has one line for each sample: its class. With --proba or --decision a header comes
     first, and the numbers of each class follow the class (for two classes one decision value,
-    positive for the second class). Where the data have labels, the accuracy goes to stderr.
+    positive for the second class). Where the data have labels, the accuracy goes to stderr, beside
+    the share of the largest class, and so does what --report asks for.
     """
     if proba and decision:
         raise typer.BadParameter("--proba and --decision exclude each other.")
     if data == "-" and model == "-":
         raise typer.BadParameter("MODEL and DATA cannot both be stdin.")
     check_place(output, model, data, reading.labels)
+    check_files(model, data, reading.labels)
     from ..readers.errors import counted
     from .trained import Trained
 
@@ -55,7 +65,7 @@ def predict(
     if method and not hasattr(trained.predictor, method):
         last = (trained.classifier, *trained.second)[-1]
         raise ValueError(f"{type(last).__name__} has no {method}.")
-    result = _Predictions(trained, method)
+    result = _Predictions(trained, method, report=report)
     batches = reading.batches(
         data, _ROWS, trained.n_features, of_stdin="csv" if trained.vectorizer is None else "lines"
     )
@@ -63,15 +73,26 @@ def predict(
         batches = _with_progress(batches)
     if json and output == "-":
         show_json(result.collect(batches, data) | result.facts())
-        return
-    if output.endswith(".npy"):
+    elif output.endswith(".npy"):
         result.save(batches, data, output)
     else:
         result.write(batches, data, output)
-    if json:
+    if json and output != "-":
         show_json(result.facts() | {"output": output})
-    elif result.labelled:
-        say(f"accuracy {result.accuracy:.4f} of {counted(result.labelled, 'sample')}")
+    found = result.evaluation
+    if not found.samples:
+        if report:
+            say(f"note: {data} holds no labels, and so there is nothing to report.")
+        return
+    found.warn()
+    if report and not json:
+        show_facts({"labelled": found.samples} | found.facts(), on_stderr=True)
+        found.show(on_stderr=True)
+    elif not json:
+        say(
+            f"accuracy {found.accuracy:.4f} of {counted(found.samples, 'sample')}; share of the "
+            f"largest class {found.largest_share:.4f}"
+        )
 
 
 def _with_progress(batches: Iterator[Data]) -> Iterator[Data]:
@@ -87,14 +108,14 @@ def _with_progress(batches: Iterator[Data]) -> Iterator[Data]:
 class _Predictions:
     """Predictions as they come, and how many of them are right."""
 
-    def __init__(self, trained: Trained, method: str | None) -> None:
+    def __init__(self, trained: Trained, method: str | None, *, report: bool) -> None:
+        from .evaluation import Evaluation
+
         self.trained = trained
         self.method = method
-        self.samples = self.right = self.labelled = 0
-
-    @property
-    def accuracy(self) -> float:
-        return self.right / self.labelled
+        self.report = report
+        self.evaluation = Evaluation(trained.classifier.classes_)
+        self.samples = 0
 
     @property
     def head(self) -> list[Any]:
@@ -105,22 +126,23 @@ class _Predictions:
 
     def facts(self) -> dict[str, Any]:
         """Counts of what was predicted."""
-        accuracy = {"accuracy": self.accuracy} if self.labelled else {}
-        return {"samples": self.samples, "labelled": self.labelled} | accuracy
+        found, of = {"samples": self.samples, "labelled": self.evaluation.samples}, self.evaluation
+        found |= of.facts() if of.samples else {}
+        return found | (of.report() if of.samples and self.report else {})
 
     def of(self, batches: Iterator[Data], source: str) -> Iterator[tuple[Any, Any]]:
         """(classes, numbers or None) of each batch."""
-        from .trained import agreement
-
         model = self.trained.predictor
         for batch in batches:
             X = self.trained.features(batch, source)
             predicted = model.predict(X)
-            self.samples += len(predicted)
-            if batch.y is not None:
-                self.right += int(agreement(predicted, batch.y).sum())
-                self.labelled += len(predicted)
             numbers = None if self.method is None else getattr(model, self.method)(X)
+            if batch.y is not None:
+                probability = numbers if self.method == "predict_proba" else None
+                if self.report and probability is None and hasattr(model, "predict_proba"):
+                    probability = model.predict_proba(X)
+                self.evaluation.add(batch.y, predicted, probability)
+            self.samples += len(predicted)
             yield predicted, None if numbers is None else numbers.reshape(len(predicted), -1)
 
     def write(self, batches: Iterator[Data], source: str, output: str) -> None:

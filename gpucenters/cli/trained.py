@@ -109,10 +109,3 @@ class Trained:
         ):
             return np.asarray(self.classifier.get_feature_names_out(), dtype=object)
         return np.asarray([f"column {i}" for i in self.classifier.support_], dtype=object)
-
-
-def agreement(predicted: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Where predictions are the labels: as numbers where both are, else as they are written."""
-    if predicted.dtype.kind in "US" or labels.dtype.kind in "US":
-        predicted, labels = predicted.astype(str), labels.astype(str)
-    return np.asarray(predicted == labels)

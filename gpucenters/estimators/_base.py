@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -20,7 +21,7 @@ from .labels import accuracy, decode
 from .probabilities import log_softmax, softmax
 from .validation import check_backend, check_X, output_backend
 
-__all__ = ["CenterClassifier", "Classifier", "read_only"]
+__all__ = ["CenterClassifier", "Classifier", "check_center_classifier", "read_only"]
 
 
 class Classifier(ClassifierMixin, Model):
@@ -158,9 +159,27 @@ class CenterClassifier(Classifier, CenterModel):
 
     _per_score: float  # scores times it are log densities, up to a term that the classes share
 
-    def _path_log_prior(self) -> list[float]:
-        """Log priors of the classes as the scores take them; zeros for none."""
-        return [0.0] * len(self.classes_)
+    def _priors(self, params: dict[str, Any], weight: tuple[float, ...]) -> list[float]:
+        """Log priors of classes of these weights, -inf for a weight of 0; zeros for no priors.
+
+        ``params`` are the parameters of the fit, or those of the model.
+        """
+        return [0.0] * len(weight)
+
+    def _log_prior(self) -> list[float]:
+        """Log priors of all classes; -inf for those not met."""
+        return self._priors(self._ready().params, self._class_weight())
+
+    def _log_prior_of_met(self) -> list[float]:
+        return [p for p in self._log_prior() if p > -math.inf]
+
+    def _class_weight(self) -> tuple[float, ...]:
+        """Weights of all classes; 0 for those not met."""
+        of_met, met = self._centers().class_weight, self._fitted.met
+        if met is None:
+            return of_met
+        weight = dict(zip(met, of_met, strict=True))
+        return tuple(weight.get(c, 0.0) for c in range(len(self.classes_)))
 
     def _scores_of_supports(
         self, supports: list[Array], block: Block, ctx: Context
@@ -202,3 +221,24 @@ class CenterClassifier(Classifier, CenterModel):
         scores, backend = self._score_rows(X, method, relative=True)
         with self._fitted.backend.current():
             return backend.move(function(scores, self._per_score))
+
+
+def check_center_classifier(estimator: Any, caller: str, instead: str = "") -> None:
+    """Raise a TypeError unless the estimator has class centers for every number of features.
+
+    Parameters
+    ----------
+    estimator : object
+    caller : str
+    instead : str
+        What to do with an estimator of another package.
+    """
+    if isinstance(estimator, CenterClassifier):
+        return
+    name = type(estimator).__name__
+    if type(estimator).__module__.partition(".")[0] == __name__.partition(".")[0]:
+        raise TypeError(
+            f"{caller} takes a model of gpucenters with class centers for every number of "
+            f"features, and {name} has none."
+        )
+    raise TypeError(f"{caller} takes a model of gpucenters, got {name}.{instead}")

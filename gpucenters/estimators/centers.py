@@ -17,7 +17,7 @@ from ..solvers.null_gains import l1_null_gain, l2_null_gain
 from ..solvers.permutation import NullGain
 from ..solvers.scaling import check_scale
 from ..statistics.base import Recipe
-from ..statistics.moments import ClassMoments, class_moments
+from ..statistics.moments import ClassMoments
 from ._base import CenterClassifier, read_only
 from ._fitted import Fitted, learned
 from ._linear import NearestCenterDecision
@@ -43,7 +43,8 @@ class L2CenterClassifier(NearestCenterDecision, FeatureSelector, StatisticsClass
         classes ("pooled": with priors this is diagonal discriminant analysis). Without centring, so
         sparse data stay sparse. Features that are constant within each class but differ between
         classes have a pooled deviation of the size of rounding: they rank first, and a warning
-        names them.
+        names them. None is the model of the paper, for features of one unit and similar spread:
+        see Notes.
     priors : {"uniform", "empirical"} or array of shape (n_classes,), default="uniform"
         Class priors, in the order of ``classes_``; they shift the decision, not the centers.
     device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
@@ -74,6 +75,13 @@ class L2CenterClassifier(NearestCenterDecision, FeatureSelector, StatisticsClass
     coef_ : array of shape (1, n_features) or (n_classes, n_features), float64
         The decision is ``X @ coef_.T + intercept_``; zero outside the support.
     intercept_ : array of shape (1,) or (n_classes,), float64
+
+    Notes
+    -----
+    Without a scale, the features of largest spread decide, both in the selection and in the
+    distances. Counts of words, where a few words are in most texts and most words in a few, need a
+    scale, and so do measurements in different units: on phrases of which 69% are of one class
+    (MPQA) the accuracy is 49% without a scale, 84% with one.
 
     References
     ----------
@@ -120,16 +128,6 @@ class L2CenterClassifier(NearestCenterDecision, FeatureSelector, StatisticsClass
 
     def _recipe(self) -> Recipe:
         return Recipe("class moments", per_feature=self.scale is not None)
-
-    def _make_statistics(
-        self, block: Block, samples: Samples, ctx: Context, *, mergeable: bool
-    ) -> ClassMoments:
-        per_feature = self.scale is not None
-        return class_moments(block, samples, ctx, per_feature=per_feature, mergeable=mergeable)
-
-    def _empty_statistics(self, block: Block, n_classes: int, ctx: Context) -> ClassMoments:
-        per_feature, raw = self.scale is not None, block.has_implicit_zeros
-        return ClassMoments.empty(block, n_classes, per_feature=per_feature, raw=raw)
 
     def _solve_from(
         self, statistics: ClassMoments, params: dict[str, Any], ctx: Context

@@ -77,8 +77,8 @@ def save(model: Classifier | Decomposition | Pipeline, path: Any, *, full: bool 
     model : model of gpucenters, or Pipeline
         As the method ``save`` of models has it. A pipeline has, under any names, a CountVectorizer,
         TfidfVectorizer or HashingVectorizer for texts, the model, and as second stage any of
-        StandardScaler, MaxAbsScaler, LogisticRegression and LinearSVC of scikit-learn. Its
-        ``memory`` and ``verbose`` are not kept.
+        LogRatioScaler, and StandardScaler, MaxAbsScaler, LogisticRegression and LinearSVC of
+        scikit-learn. Its ``memory`` and ``verbose`` are not kept.
     path : str, path-like or binary file
     full : bool, default=False
         Whether to write what all features need. Without it, a CountVectorizer or a TfidfVectorizer

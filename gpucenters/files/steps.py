@@ -12,6 +12,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.namespace import is_array
+from ..estimators import LogRatioScaler
 from .state import Packer, Unpacker
 
 _LINEAR = {"classes_": ("class",), "coef_": ("decision", "feature"), "intercept_": ("decision",)}
@@ -19,6 +20,7 @@ _LINEAR = {"classes_": ("class",), "coef_": ("decision", "feature"), "intercept_
 #: The steps that a file may hold: the arrays of each, with their axes.
 STEPS: dict[Any, dict[str, tuple[str, ...]]] = {
     LinearSVC: _LINEAR,
+    LogRatioScaler: {"classes_": ("class",), "log_ratios_": ("decision", "feature")},
     LogisticRegression: _LINEAR,
     MaxAbsScaler: dict.fromkeys(("scale_", "max_abs_"), ("feature",)),
     StandardScaler: dict.fromkeys(("scale_", "mean_", "var_"), ("feature",)),
@@ -68,7 +70,7 @@ def unpack_step(section: dict[str, Any], n_features: int, unpacker: Unpacker) ->
         if name in section["attributes"]:
             setattr(step, name, unpacker.unpack(section["attributes"][name]))
     sizes = {"feature": n_features}
-    if STEPS[kind] is _LINEAR:
+    if "classes_" in STEPS[kind]:
         n_classes = len(step.classes_)
         sizes |= {"class": n_classes, "decision": 1 if n_classes == 2 else n_classes}
     fits = step.n_features_in_ == n_features and sizes.get("class", 2) > 1

@@ -8,7 +8,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -34,10 +34,38 @@ from ..estimators.labels import (
 )
 from ..estimators.validation import check_backend
 from ..statistics import Statistics
-from ._constant import ConstantClassifier
 from ._copies import Copies, is_determined
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+# The model of a binary problem in which all classes are on one side.
+
+
+class ConstantClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier of one class, whose score is its label: fitted as it is made.
+
+    Parameters
+    ----------
+    label : int
+    """
+
+    def __init__(self, label: int) -> None:
+        self.label = label
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The one label."""
+        return np.asarray([self.label])
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The label as a score: (n_samples,)."""
+        return np.repeat(self.classes_, _num_samples(X))
+
+    predict = decision_function
 
 
 def _of_streams(method: Method) -> Method:

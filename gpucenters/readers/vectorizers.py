@@ -17,6 +17,7 @@ def make_vectorizer(
     token_pattern: str | None = None,
     norm: str | None = "l2",
     n_features: int = 2**20,
+    binary: bool = False,
 ) -> Any:
     """A vectorizer that suits the models.
 
@@ -35,12 +36,14 @@ def make_vectorizer(
         needs the words of the support only.
     n_features : int, default=2**20
         Of "hashing".
+    binary : bool, default=False
+        Whether a word counts once in a text.
 
     Returns
     -------
     CountVectorizer or TfidfVectorizer of ``gpucenters.text``, or HashingVectorizer
     """
-    options: dict[str, Any] = {"ngram_range": tuple(ngrams)}
+    options: dict[str, Any] = {"ngram_range": tuple(ngrams), "binary": binary}
     if token_pattern is not None:
         options["token_pattern"] = token_pattern
     if kind == "hashing":

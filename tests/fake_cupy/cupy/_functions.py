@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from cupy._creation import asarray
+from cupy._fake import memory
 from cupy._fake.counting import counter
 from cupy._lowering import refuse, run
 from cupy._methods import check_kind
@@ -42,9 +43,16 @@ def lexsort(keys: ndarray) -> ndarray:
     return run(np.lexsort, (keys,))
 
 
-def partition(a: ndarray, kth: Any, axis: int | None = -1) -> ndarray:
+def partition(a: ndarray, kth: int, axis: int | None = -1) -> ndarray:
+    """A sort, or near the start of a long array a kernel whose threads do not wait for each other.
+
+    What such a race leaves is not known: here two neighbours have changed places.
+    """
     require(a)
-    return run(np.partition, (a, kth, axis))
+    result = run(np.partition, (a, kth, axis))
+    if a.ndim == 1 and 0 <= kth < 512 and len(a) // 64 >= max(32, 1 << kth.bit_length()) + 128:
+        result._host[[kth, kth + 1]] = result._host[[kth + 1, kth]]
+    return result
 
 
 def argpartition(a: ndarray, kth: Any, axis: int | None = -1) -> ndarray:
@@ -193,6 +201,7 @@ def clip(a: ndarray, a_min: Any, a_max: Any, out: ndarray | None = None) -> ndar
 
 def matmul(*args: Any, out: ndarray | None = None, dtype: Any = None) -> ndarray:
     require(*args)
+    memory.take_outside("cuBLAS")
     return run(np.matmul, args, {"out": out, "dtype": dtype})
 
 

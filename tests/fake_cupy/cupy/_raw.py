@@ -5,12 +5,22 @@ That the CUDA C++ does the same is tested beside it, by compiling it as C++.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from cupy._fake import devices, streams
+from cupy._fake import memory, streams
 from cupy._ndarray import ndarray
+
+
+class _Product(threading.local):
+    """The type of a product that is added: NVRTC fuses the two unless `-fmad=false` is given."""
+
+    type: Any = np.float64
+
+
+_product = _Product()
 
 
 def add_class_sums(
@@ -42,7 +52,9 @@ def add_class_sums(
         np.add.at(square.reshape(-1), code * width + column, sx * x * factor)
     if not isinstance(energy, int):
         slot = np.arange(stored) // 8 % slots
-        np.add.at(energy.reshape(-1), code * slots + slot, sx * x)
+        added = np.zeros(energy.size, _product.type)
+        np.add.at(added, code * slots + slot, sx.astype(_product.type) * x)
+        energy += added.astype(np.float64).reshape(energy.shape)
 
 
 def pack_lists(
@@ -85,11 +97,12 @@ class RawModule:
 
         def kernel(grid: tuple[int, ...], block: tuple[int, ...], args: tuple[Any, ...]) -> None:
             assert all(isinstance(size, int) and size > 0 for size in (*grid, *block))
+            memory.take_outside("module")
             streams.note("launch", name)
             plain: list[Any] = []
             for a in args:
                 if isinstance(a, ndarray):
-                    devices.require_current(a._device_id)
+                    a._use()
                     # A kernel sees where an array begins, and nothing of its strides.
                     strided = name == "pack_lists" and not plain
                     assert strided or a._host.flags.c_contiguous, f"{name}: a strided array"
@@ -97,6 +110,7 @@ class RawModule:
                 else:
                     assert type(a) is int, f"{name} takes arrays and integers, got {a!r}"
                     plain.append(a)
+            _product.type = np.float64 if "-fmad=false" in self.options else np.longdouble
             with np.errstate(all="ignore"):
                 KERNELS[name](*plain)
 

@@ -2,11 +2,12 @@
 
 - `counter.syncs`, `counter.uploads`, `counter.log`, `counter.reset()`, `count_syncs()`
 - `actions`: what was put on which stream, in order
-- `faults`: page-locked memory that was given back while it was being copied
+- `faults`: what would be a race between host, copies and work (`flight`)
 - `set_device_count(2)`, or the environment variable FAKE_CUPY_DEVICES
 - `reset()`: everything back to the state after import
 """
 
+from cupy._fake import memory
 from cupy._fake.counting import Counter, count_syncs, counter
 from cupy._fake.devices import set_device_count
 from cupy._fake.flight import faults
@@ -21,6 +22,7 @@ __all__ = [
     "count_syncs",
     "counter",
     "faults",
+    "memory",
     "pool",
     "reset",
     "set_device_count",

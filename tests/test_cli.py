@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -409,6 +410,54 @@ def test_texts_are_fitted_and_predicted_from_a_file_and_from_stdin(
     assert run.err == ""
 
 
+@pytest.mark.parametrize("options", [[], ["--proba"], ["--format", "tsv"]], ids=str)
+def test_predictions_of_a_pipe_come_line_by_line(
+    run: Run, texts: str, tmp_path: Path, options: list[str]
+) -> None:
+    model = tmp_path / "model"
+    run("fit", texts, "-o", model, "-e", "bernoulli")
+    command = [sys.executable, "-m", "gpucenters", "predict", str(model), "-", *options]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as pipe:
+        assert pipe.stdin is not None and pipe.stdout is not None
+
+        def answers(lines: str) -> list[bytes]:
+            pipe.stdin.write(lines.encode())
+            pipe.stdin.flush()
+            if not select.select([pipe.stdout], [], [], 30)[0]:
+                pipe.kill()
+            return [pipe.stdout.readline().split()[0] for _ in lines.splitlines()]
+
+        try:
+            if options == ["--proba"]:
+                pipe.stdin.write(b"fine\n")
+                pipe.stdin.flush()
+                assert pipe.stdout.readline() == b"class\tbad\tgood\n"
+                assert pipe.stdout.readline().startswith(b"good\t")
+            label = "x\t" if "tsv" in options else ""
+            if label:
+                pipe.stdin.write(b"label\ttext\n")
+            assert answers(f"{label}dull\n") == [b"bad"]
+            assert answers(f"{label}fine\n{label}dull\n") == [b"good", b"bad"]
+        finally:
+            pipe.kill()
+
+
+def test_rows_of_stdin_are_predicted_as_those_of_a_file(
+    run: Run, numbers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y, _ = _numbers()
+    model, data = tmp_path / "model", tmp_path / "data.csv"
+    run("fit", numbers, "-o", model, "-e", "l2")
+    header = ",".join(["label", *map(str, range(M))])
+    plain = "".join(f"{y},{','.join(map(str, x))}\n" for y, x in zip(y, X.tolist(), strict=True))
+    data.write_text(f"{header}\n{plain}")
+    gpucenters.load(model).fit(X, y).save(model)
+    expected = run("predict", model, data), run.err
+    monkeypatch.setattr("gpucenters.cli.predict._ROWS", 7)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data.read_bytes())))
+    assert (run("predict", model, "-"), run.err) == expected
+
+
 def test_a_model_goes_through_stdout_and_stdin(
     numbers: str, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
@@ -477,6 +526,32 @@ def test_predictions_of_real_texts_are_those_of_the_pipeline_in_python(
     accuracy = pipeline.score(held_out.X, held_out.y)
     assert run.err.startswith(f"accuracy {accuracy:.4f} of {len(held_out):,} samples; share of")
     assert accuracy > 0.8
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--analyzer", "char_wb", "--ngrams", "2,3"],
+         CountVectorizer(analyzer="char_wb", ngram_range=(2, 3))),
+        (["--stop-words", "english"], CountVectorizer(stop_words="english")),
+        (["--stop-words", "STOP"], CountVectorizer(stop_words=["film", "story"])),
+    ],
+    ids=["characters", "english", "file"],
+)  # fmt: skip
+def test_texts_are_characters_or_words_without_stop_words(
+    run: Run, texts: str, tmp_path: Path, options: list[str], words: Any
+) -> None:
+    (tmp_path / "stop.txt").write_text("film\n\nstory\n")
+    options = [str(tmp_path / "stop.txt") if each == "STOP" else each for each in options]
+    facts = run.json("fit", texts, "-o", tmp_path / "model", "-e", "bernoulli", *options)
+    labels, plain = zip(*TEXTS, strict=True)
+    pipeline = make_pipeline(words, SparseBernoulliNB()).fit(plain, labels)
+    assert facts["features"] == pipeline[-1].n_features_in_
+    names = pipeline[0].get_feature_names_out()[pipeline[-1].ranking_]
+    assert facts["best_features"] == names[:10].tolist()
+    assert (
+        run("predict", tmp_path / "model", texts).splitlines() == pipeline.predict(plain).tolist()
+    )
 
 
 # --- the choice of a model, and how right it is ------------------------------------------------
@@ -840,6 +915,8 @@ _USAGE = [
     (["fit", "TEXTS", "-o", "m", "--batch-rows", "5", "--test-size", "0.5"], "not --test-size"),
     (["fit", "TEXTS", "-o", "m", "--vectorizer", "hashing", "--min-df", "2"], "no min_df"),
     (["fit", "TEXTS", "-o", "m", "--token-pattern", "("], "is no regular expression"),
+    (["fit", "TEXTS", "-o", "m", "--analyzer", "char", "--stop-words", "english"],
+     "--token-pattern and --stop-words are for words"),
     (["predict", "MODEL", "DATA", "--proba", "--decision"], "exclude each other"),
     (["predict", "-", "-"], "cannot both be stdin"),
     (["predict", "MODEL", "DATA", "-o", "FOLDER"], "'folder' is there, and is not a regular file"),

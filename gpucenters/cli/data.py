@@ -214,6 +214,14 @@ class Norm(StrEnum):
     NONE = "none"
 
 
+class Analyzer(StrEnum):
+    """What n-grams are made of."""
+
+    WORD = "word"
+    CHAR = "char"
+    CHAR_WB = "char_wb"
+
+
 @dataclass(frozen=True)
 class TextOptions:
     """How texts become features."""
@@ -221,14 +229,31 @@ class TextOptions:
     vectorizer: Annotated[
         Vectorizer, _option("Word counts, tf-idf, or counts by hash.", panel="Text")
     ] = Vectorizer.COUNT
+    analyzer: Annotated[
+        Analyzer,
+        _option("N-grams of words, of characters, or of the characters of a word.", panel="Text"),
+    ] = Analyzer.WORD
     ngrams: Annotated[
-        str, _option("Words, or words and pairs, ...", panel="Text", metavar="MIN,MAX")
+        str,
+        _option(
+            "Words, or words and pairs (1,2), ...; of characters 2,4.",
+            panel="Text",
+            metavar="MIN,MAX",
+        ),
     ] = "1,1"
     min_df: Annotated[
         str, _option("Least number (2) or share (0.01) of texts with a word.", panel="Text")
     ] = "1"
     token_pattern: Annotated[
         str | None, _option("What a word is, as a regular expression.", panel="Text")
+    ] = None
+    stop_words: Annotated[
+        str | None,
+        _option(
+            "Words that are left out, one a line, or those of scikit-learn.",
+            panel="Text",
+            metavar="FILE|english",
+        ),
     ] = None
     binary: Annotated[
         bool, _option("Whether a word is there, in place of its count.", "--binary", panel="Text")
@@ -250,6 +275,10 @@ class TextOptions:
                 f"--ngrams takes two numbers, as 1,2, and --min-df one from 1 or a share: got "
                 f"{self.ngrams!r} and {self.min_df!r}."
             )
+        if self.analyzer is not Analyzer.WORD and (self.token_pattern or self.stop_words):
+            raise typer.BadParameter(
+                "--token-pattern and --stop-words are for words: leave them out, or --analyzer."
+            )
         try:
             re.compile(self.token_pattern or "")
         except re.error as error:
@@ -264,9 +293,17 @@ class TextOptions:
                 token_pattern=self.token_pattern,
                 norm=None if self.norm is Norm.NONE else self.norm.value,
                 binary=self.binary,
+                analyzer=self.analyzer.value,
+                stop_words=self._stop_words(),
             )
         except ValueError as error:
             raise typer.BadParameter(str(error)) from error
+
+    def _stop_words(self) -> str | list[str] | None:
+        if self.stop_words in (None, "english"):
+            return self.stop_words
+        lines = Path(self.stop_words).read_text(encoding="utf-8-sig").splitlines()
+        return [word for line in lines if (word := line.strip())]
 
 
 def check_place(output: str | None, *others: str | None) -> None:

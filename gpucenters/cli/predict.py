@@ -10,10 +10,11 @@ from .data import AsJson, DataOptions, DataPath, check_files, check_place
 from .output import say, show_facts, show_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ..readers import Data
     from .trained import Trained
+    from .writers import Rows
 
 _ROWS = 10_000  # of a batch
 
@@ -46,12 +47,12 @@ def predict(
 ) -> None:
     """Predict the classes of samples.
 
-    The output has one line for each sample: its class. With --proba or --decision a header comes
-    first, and the numbers of each class follow the class (for two classes one decision value,
-    positive for the second class). With --id the name of the sample is in front. Where the data
-    have labels, the accuracy goes to stderr, beside the share of the largest class, and so does
-    what --report asks for. Columns are found by their names, in any order; others are left out, and
-    those that the model has not selected may be absent.
+    The output has one line for each sample, its class; from stdin to stdout as the samples come.
+    With --proba or --decision a header comes first, and the numbers of each class follow the class
+    (for two classes one decision value, positive for the second class). With --id the name of the
+    sample is in front. Where the data have labels, the accuracy goes to stderr, beside the share of
+    the largest class, and so does what --report asks for. Columns are found by their names, in any
+    order; others are left out, and those that the model has not selected may be absent.
     """
     if proba and decision:
         raise typer.BadParameter("--proba and --decision exclude each other.")
@@ -70,21 +71,22 @@ def predict(
         last = (trained.classifier, *trained.second)[-1]
         raise ValueError(f"{type(last).__name__} has no {method}.")
     result = _Predictions(trained, method, reading.id, report=report)
-    batches = reading.like(trained.reading, data).batches(
-        data,
-        _ROWS,
-        trained.n_features,
-        trained.wanted,
-        of_stdin="csv" if trained.vectorizer is None else "lines",
-    )
-    if output != "-":
-        batches = _with_progress(batches)
+    options = reading.like(trained.reading, data)
+
+    def read(rows: int = _ROWS) -> Iterator[Data]:
+        of_stdin = "csv" if trained.vectorizer is None else "lines"
+        width, wanted = trained.n_features, trained.wanted
+        found = options.batches(data, rows, width, wanted, of_stdin=of_stdin)
+        return found if output == "-" else _with_progress(found)
+
     if json and output == "-":
-        show_json(result.collect(batches, data) | result.facts())
+        show_json(result.collect(read(), data) | result.facts())
     elif output.endswith(".npy"):
-        result.save(batches, data, output)
+        result.save(read(), data, output)
+    elif data == output == "-":
+        result.write_on(lambda: read(1))
     else:
-        result.write(batches, data, output)
+        result.write(read(), data, output)
     if json and output != "-":
         show_json(result.facts() | {"output": output})
     found = result.evaluation
@@ -162,14 +164,34 @@ class _Predictions:
         from .writers import Rows, opened
 
         with opened(output) as file:
-            rows = Rows(file, output)
-            if self.method or output.endswith(".csv"):
-                name = [] if self.id is None else [self.id or "id"]
-                rows.write([*name, "class", *(self.head if self.method else [])])
-            for predicted, numbers, ids in self.of(batches, source):
-                for i, label in enumerate(predicted.tolist()):
-                    values = [] if numbers is None else numbers[i].tolist()
-                    rows.write([*ids[i : i + 1], label, *values])
+            rows = self._begun(Rows(file, output), output)
+            self._add(batches, source, rows)
+
+    def write_on(self, read: Callable[[], Iterator[Data]]) -> None:
+        """Write the lines of what stdin has given before more of it is waited for."""
+        from .pipe import hand_on
+        from .writers import Rows, opened
+
+        with opened("-") as file:
+            rows = self._begun(Rows(file, "-"), "-")
+
+            def handle(batch: Data) -> None:
+                self._add(iter([batch]), "-", rows)
+                file.flush()
+
+            hand_on(read, handle, _ROWS)
+
+    def _begun(self, rows: Rows, output: str) -> Rows:
+        if self.method or output.endswith(".csv"):
+            name = [] if self.id is None else [self.id or "id"]
+            rows.write([*name, "class", *(self.head if self.method else [])])
+        return rows
+
+    def _add(self, batches: Iterator[Data], source: str, rows: Rows) -> None:
+        for predicted, numbers, ids in self.of(batches, source):
+            for i, label in enumerate(predicted.tolist()):
+                values = [] if numbers is None else numbers[i].tolist()
+                rows.write([*ids[i : i + 1], label, *values])
 
     def save(self, batches: Iterator[Data], source: str, output: str) -> None:
         """Write an array: the numbers where they were asked for, else the classes."""

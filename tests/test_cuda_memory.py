@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -98,13 +99,13 @@ def test_out_of_memory_makes_chunks_smaller(
 
 def _context_of(model: Any, X: Any) -> Any:
     contexts = []
-    score = model._scores
+    decision = model._decision()
 
     def note(block: Any, ctx: Any, **kwargs: Any) -> Any:
         contexts.append(ctx)
-        return score(block, ctx, **kwargs)
+        return decision.scores(block, ctx, **kwargs)
 
-    model._scores = note
+    model._decision = lambda: SimpleNamespace(scores=note)
     model.predict(X)
     return contexts[-1]
 

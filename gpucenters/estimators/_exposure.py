@@ -64,7 +64,7 @@ class ExposedClassifier(StatisticsClassifier):
         kind, given = self._kind(), self._of_rows
         return block, exposed_samples(block, samples, kind, given, ctx, squares=squares)
 
-    def _row_exposure(self, block: Block, kind: str, ctx: Context) -> Array:
+    def _row_exposure(self, kind: str, block: Block, ctx: Context) -> Array:
         """The exposures of rows to predict, (n,), by the kind that the model was fitted with."""
         if kind != "given" and self._of_rows is not None:
             raise ValueError(

@@ -8,25 +8,25 @@ import numpy as np
 
 from ..arrays.context import Context
 from ..arrays.namespace import to_numpy
-from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.samples import Samples
-from ..solvers.l1 import L1Centers, solve_l1
+from ..solvers.l1 import solve_l1
 from ..solvers.l2 import L2Centers, solve_l2
 from ..solvers.null_gains import l1_null_gain, l2_null_gain
 from ..solvers.permutation import NullGain
+from ..solvers.priors import check_priors
 from ..solvers.scaling import check_scale
 from ..statistics.base import Recipe
 from ..statistics.moments import ClassMoments
 from ._base import CenterClassifier, read_only
 from ._fitted import Fitted, learned
-from ._linear import NearestCenterDecision
+from ._linear import LinearClassifier
 from ._selector import FeatureSelector
 from ._statistics import StatisticsClassifier
 from .validation import snapshot
 
 
-class L2CenterClassifier(NearestCenterDecision, FeatureSelector, StatisticsClassifier):
+class L2CenterClassifier(LinearClassifier, FeatureSelector, StatisticsClassifier):
     """Sparse l2 center classifier and feature selector.
 
     Nearest class mean, where the means may differ between classes in k features only: the k for
@@ -111,12 +111,14 @@ class L2CenterClassifier(NearestCenterDecision, FeatureSelector, StatisticsClass
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_priors(self.priors)
         check_scale(self.scale)
 
     def _params(self) -> dict[str, Any]:
         return {"k": self.k, "scale": self.scale, "priors": snapshot(self.priors)}
 
     _kept_params = ("scale",)
+    _per_score = 0.5
 
     def _recipe(self) -> Recipe:
         return Recipe("class moments", per_feature=self.scale is not None)
@@ -228,9 +230,3 @@ class L1CenterClassifier(FeatureSelector, CenterClassifier):
 
     def _null_gain(self, block: Block, ctx: Context) -> NullGain:
         return l1_null_gain(self.scale, self.scale_)
-
-    def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
-        support = self._selection().support
-        centers, columns = self._centers().located(support)
-        assert isinstance(centers, L1Centers)
-        return centers.decision(block, support, columns, ctx)

@@ -13,18 +13,16 @@ from ..arrays.special import chi2_tail
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..solvers.blocked import GaussianBlocks
-from ..solvers.densities import Params, negative_log_density
+from ..solvers.densities import negative_log_density
 from ..solvers.gaussian import (
     GaussianCenters,
     check_gaussian,
-    gaussian_scores,
     solve_gaussian,
 )
 from ..solvers.likelihood_ratio import gaussian_ratio
 from ..solvers.null_gains import gaussian_null_gain
 from ..solvers.permutation import NullGain
-from ..solvers.priors import log_priors
-from ..solvers.selection import Selection
+from ..solvers.priors import check_priors, log_priors
 from ..statistics.base import Recipe
 from ..statistics.moments import ClassMoments
 from ._base import read_only
@@ -143,8 +141,7 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_gaussian(self.pooling, self.var_smoothing, self.ddof)
-        if isinstance(self.priors, str):
-            log_priors(self.priors, (1.0, 1.0))
+        check_priors(self.priors)
 
     def _params(self) -> dict[str, Any]:
         names = ("k", "pooling", "var_smoothing", "ddof")
@@ -165,22 +162,6 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
 
     def _null_gain(self, block: Block, ctx: Context) -> NullGain:
         return gaussian_null_gain(self.pooling, self.epsilon_, self.ddof)
-
-    def _densities(self) -> Params:
-        """What the decision reads of the support."""
-
-        def make(centers: Any, chosen: Selection, ctx: Context) -> Params:
-            held, columns = centers.located(chosen.support)
-            return held.density_params(columns)
-
-        return self._cached("densities", make)
-
-    def _prepare(self) -> None:
-        self._densities()
-
-    def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
-        support, prior = self._selection().support, self._log_prior_of_met()
-        return gaussian_scores(block, support, self._densities(), prior, ctx)
 
     def _log_likelihood(self, block: Block, ctx: Context) -> Array:
         centers: Any = self._centers()

@@ -182,19 +182,6 @@ class GMEBClassifier(FeatureSelector, LinearClassifier):
         assert isinstance(found, Hyperplanes)
         return found
 
-    def _form_columns(self) -> Array:
-        return self._hyperplanes().columns
-
-    def _log_prior_of_met(self) -> list[float]:
-        return []
-
-    def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
-        if self._form_columns().shape[0]:
-            return super()._scores(block, ctx, relative=relative)
-        block.check_finite(False, ctx)
-        offset = self._form().offset
-        return ctx.backend.zeros((block.shape[0], offset.shape[0])) + offset
-
     @learned
     def sigma_(self) -> Array:
         """The scales of the paper, of the shape of ``coef_``."""

@@ -10,7 +10,6 @@ from sklearn.base import clone
 
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.namespace import to_numpy
-from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.samples import Samples, check_every_class, check_weights
 from ..solvers.gmeb.hyperplanes import Hyperplanes, MarginProblems
@@ -266,9 +265,5 @@ class GMEBClassifierCV(GMEBClassifier):
 
 def _predicted(found: Hyperplanes, block: Block, ctx: Context) -> np.ndarray:
     """The class codes that a solution predicts."""
-    form = found.linear_form(found.columns, [])
-    scores: Array = ctx.backend.zeros((block.shape[0], found.w.shape[0])) + form.offset
-    if found.columns.shape[0]:
-        scores = block.product(found.columns, form.shift, form.coef, ctx) + form.offset
-    host = to_numpy(scores)
+    host = to_numpy(found.decision(found.columns, []).scores(block, ctx, relative=False))
     return host[:, 0] > 0 if host.shape[1] == 1 else host.argmax(axis=1)

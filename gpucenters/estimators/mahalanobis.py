@@ -19,19 +19,20 @@ from ..solvers.covariance import (
     is_named,
 )
 from ..solvers.mahalanobis import MahalanobisCenters, solve_mahalanobis
+from ..solvers.priors import check_priors
 from ..solvers.selection import Selection
 from ..solvers.support import needs_full
 from ..statistics.base import Recipe
 from ..statistics.cross_moments import CrossMoments, check_size
 from ._base import read_only
 from ._fitted import Fitted, learned
-from ._linear import NearestCenterDecision
+from ._linear import LinearClassifier
 from ._statistics import StatisticsClassifier
 from .validation import snapshot
 
 
 class MahalanobisCenterClassifier(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, NearestCenterDecision, StatisticsClassifier
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinearClassifier, StatisticsClassifier
 ):
     """Sparse center classifier in Mahalanobis distance, and a transformer to the features it uses.
 
@@ -155,8 +156,11 @@ class MahalanobisCenterClassifier(
         self.memory_budget = memory_budget
         self.verbose = verbose
 
+    _per_score = 0.5
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_priors(self.priors)
         check_covariance(self.covariance, self.shrinkage)
 
     def _params(self) -> dict[str, Any]:
@@ -216,9 +220,6 @@ class MahalanobisCenterClassifier(
         centers, columns = self._centers().located(self._selection().support)
         assert isinstance(centers, MahalanobisCenters)
         return centers, columns
-
-    def _read_columns(self, support: Array) -> Array:
-        return self._ready().backend.arange(self.n_features_in_)
 
     @learned
     def means_(self) -> Array:
@@ -285,7 +286,7 @@ class MahalanobisCenterClassifier(
         def mix(block: Block, ctx: Context) -> Array:
             coef = ctx.backend.xp.take(centers.root, columns, axis=1)
             shift = ctx.backend.zeros(coef.shape[0])
-            return block.product(self._form_columns(), shift, coef, ctx)
+            return block.product(ctx.backend.arange(self.n_features_in_), shift, coef, ctx)
 
         overflow = "the transformed features of row {row} of X overflow float64."
         found, backend = self._finite_rows(X, "transform", mix, overflow)

@@ -31,10 +31,10 @@ from ..statistics.class_sums import ClassSums
 from ._base import read_only
 from ._counts import CountNaiveBayes, LikelihoodRatioTests
 from ._fitted import learned
-from ._linear import LinearDecision
+from ._linear import LinearClassifier
 
 
-class _NaiveBayes(LinearDecision, CountNaiveBayes):
+class _NaiveBayes(LinearClassifier, CountNaiveBayes):
     """Base of the two models whose decision is linear."""
 
     def _recipe(self) -> Recipe:
@@ -163,7 +163,6 @@ class SparseBernoulliNB(_NaiveBayes, LikelihoodRatioTests):
         self.memory_budget = memory_budget
         self.verbose = verbose
 
-    _linear = False  # duplicates must be summed before a value is compared with the threshold
     _kept_params = ("binarize",)
 
     def _check_parameters(self) -> None:
@@ -326,8 +325,6 @@ class SparseMultinomialNB(_NaiveBayes):
         tags.input_tags.positive_only = True
         tags.classifier_tags.poor_score = True  # on real numbers, as scikit-learn's own
         return tags
-
-    _linear = False  # duplicates must be summed before a value is checked for its sign
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,17 +16,16 @@ from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.readers import NotNegative
 from ..solvers.blocked import PoissonBlocks
+from ..solvers.decisions import Decision
 from ..solvers.likelihood_ratio import poisson_ratio
 from ..solvers.null_gains import poisson_null_gain
 from ..solvers.permutation import NullGain
 from ..solvers.poisson import (
-    ExposedForm,
     PoissonCenters,
     check_poisson_scale,
     dispersion_divisor,
     solve_poisson,
 )
-from ..solvers.selection import Selection
 from ..solvers.smoothing import check_alpha
 from ..statistics.base import Recipe
 from ..statistics.exposed_sums import ExposedSums
@@ -188,35 +189,18 @@ class SparsePoissonNB(ExposedClassifier, CountNaiveBayes, LikelihoodRatioTests):
         kind = self._kind()
         return poisson_null_gain(block, check_alpha(self.alpha), kind, self.scale, ctx)
 
-    def _form(self) -> tuple[ExposedForm, str]:
-        """The decision for the support, and what the exposure of a row is."""
+    def _exposed(self, decision: Any, kind: str) -> Decision:
+        """A decision on the rows of this call: the exposures are nowhere kept."""
+        return replace(decision, exposure=partial(self._row_exposure, kind))
 
-        def make(centers: Any, chosen: Selection, ctx: Context) -> tuple[ExposedForm, str]:
-            held, columns = centers.located(chosen.support)
-            return held.exposed_form(columns, self._log_prior_of_met()), held.kind
-
-        return self._cached("form", make)
-
-    def _prepare(self) -> None:
-        self._form()
-
-    def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
-        form, kind = self._form()
-        return self._of_form(form, kind, self._selection().support, block, ctx)
+    def _decision(self) -> Decision:
+        centers: Any = self._centers().located(self._selection().support)[0]
+        return self._exposed(super()._decision(), centers.kind)
 
     def _log_likelihood(self, block: Block, ctx: Context) -> Array:
         centers: Any = self._centers()
-        form, every = centers.likelihood_form(self._selection().support), self._every_feature(ctx)
-        return self._of_form(form, centers.kind, every, block, ctx)
-
-    def _of_form(
-        self, form: ExposedForm, kind: str, columns: Array, block: Block, ctx: Context
-    ) -> Array:
-        exposure = self._row_exposure(block, kind, ctx)
-        zeros = block.backend.zeros(columns.shape[0])
-        found = block.product(columns, zeros, form.coef, ctx)
-        rate = block.backend.xp.sum(form.rate, axis=1)
-        return found + exposure[:, None] * rate + form.offset
+        form = centers.likelihood_form(self._selection().support)
+        return self._exposed(form, centers.kind).scores(block, ctx, relative=False)
 
     def predict_joint_log_proba(self, X: Any, exposure: Any = None) -> Array:
         """Joint log probabilities: the log prior of each class plus the sample's log-likelihood.

@@ -10,18 +10,19 @@ from ..arrays.context import Context
 from ..blocks.block import Block
 from ..solvers.null_gains import shrunken_null_gain
 from ..solvers.permutation import NullGain
+from ..solvers.priors import check_priors
 from ..solvers.shrunken import ShrunkenCenters, check_offset, check_threshold, solve_shrunken
 from ..solvers.support import needs_full
 from ..statistics.base import Recipe
 from ..statistics.moments import ClassMoments
 from ._fitted import learned
-from ._linear import NearestCenterDecision
+from ._linear import LinearClassifier
 from ._selector import FeatureSelector
 from ._statistics import StatisticsClassifier
 from .validation import snapshot
 
 
-class ShrunkenCentroidClassifier(NearestCenterDecision, FeatureSelector, StatisticsClassifier):
+class ShrunkenCentroidClassifier(LinearClassifier, FeatureSelector, StatisticsClassifier):
     """Nearest shrunken centroids, a classifier and feature selector of Tibshirani et al.
 
     The class means are moved towards the mean of all samples by a threshold in units of their
@@ -123,8 +124,11 @@ class ShrunkenCentroidClassifier(NearestCenterDecision, FeatureSelector, Statist
         self.memory_budget = memory_budget
         self.verbose = verbose
 
+    _per_score = 0.5
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_priors(self.priors)
         check_offset(self.offset)
         if self.threshold is not None:
             check_threshold(self.threshold)

@@ -28,7 +28,7 @@ class ClassSums(Statistics, kind="class sums"):
     def of(
         cls, block: Block, samples: Samples, ctx: Context, recipe: Recipe, *, mergeable: bool
     ) -> Self:
-        found = super().of(block, samples, ctx, recipe, mergeable=mergeable)
+        found = cls.empty(block, samples.n_classes, recipe).add(block, samples, ctx)
         for name, axes, sums in found._arrays():
             if "feature" in axes and name != "nonzero":
                 _require_finite(sums, block, ctx)

@@ -16,6 +16,7 @@ from ...blocks.samples import Samples
 from ...blocks.two_classes import TwoClasses
 from ...statistics.base import Recipe
 from ..centers import Centers
+from ..decisions import Decision, LinearDecision
 from ..linear_form import LinearForm
 from ..scaling import is_constant, variance_over_all
 from ..selection import Selection
@@ -84,9 +85,12 @@ class Hyperplanes(Centers):
     scale: tuple[float, ...]
     rounds: tuple[int, ...]
 
-    def linear_form(self, support: Array, log_prior: list[float]) -> LinearForm:
+    def decision(
+        self, support: Array, log_prior: list[float], columns: Array | None = None
+    ) -> Decision:
         """The decision, which reads all ``columns``."""
-        return LinearForm(self.mean, self.backend.xp.permute_dims(self.w, (1, 0)), self.offset)
+        form = LinearForm(self.mean, self.backend.xp.permute_dims(self.w, (1, 0)), self.offset)
+        return LinearDecision(self.columns, form, log_prior)
 
     def selected(self, threshold: float) -> Selection:
         """The features with a weight that, or whose ratio to the largest, is at least this."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._docstrings import filled
 from ..arrays.context import Context
 from ..arrays.namespace import to_numpy
 from ..blocks.block import Block
@@ -26,6 +27,7 @@ from ._statistics import StatisticsClassifier
 from .validation import snapshot
 
 
+@filled
 class L2CenterClassifier(LinearClassifier, FeatureSelector, StatisticsClassifier):
     """Sparse l2 center classifier and feature selector.
 
@@ -36,8 +38,6 @@ class L2CenterClassifier(LinearClassifier, FeatureSelector, StatisticsClassifier
 
     Parameters
     ----------
-    k : int, float or "all", default="all"
-        The number of features (int >= 1), a fraction of them (float in (0, 1]), or all.
     scale : {None, "std", "pooled"}, default=None
         Divide each feature by its standard deviation over all samples ("std") or pooled within the
         classes ("pooled": with priors this is diagonal discriminant analysis). Without centring, so
@@ -46,24 +46,9 @@ class L2CenterClassifier(LinearClassifier, FeatureSelector, StatisticsClassifier
         names them.
     priors : {"uniform", "empirical"} or array of shape (n_classes,), default="uniform"
         Class priors, in the order of ``classes_``; they shift the decision, not the centers.
-    device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
-        Where the work is done and the model lives. None follows X.
-    memory_budget : int or str, default=None
-        Workspace beyond X and the model, in bytes or as "2GB". None is a quarter of what is free.
-    verbose : bool, default=False
-        Print what was fitted.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Sorted class labels, on the host.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only where X had string column names.
-    support_ : ndarray of shape (k,), int64
-        Selected features, ascending, on the host.
-    ranking_ : ndarray of shape (k,), int64
-        The same by descending score (ties: lower index first), on the host.
     scores_ : array of shape (n_features,), float64
         Gain of each feature: how much the objective falls if its centers may differ.
     centers_ : array of shape (n_classes, k), float64
@@ -132,6 +117,7 @@ class L2CenterClassifier(LinearClassifier, FeatureSelector, StatisticsClassifier
         return l2_null_gain(self.scale, self.scale_)
 
 
+@filled
 class L1CenterClassifier(FeatureSelector, CenterClassifier):
     """Sparse l1 center classifier and feature selector.
 
@@ -142,31 +128,14 @@ class L1CenterClassifier(FeatureSelector, CenterClassifier):
 
     Parameters
     ----------
-    k : int, float or "all", default="all"
-        The number of features (int >= 1), a fraction of them (float in (0, 1]), or all.
     scale : {None, "std", "pooled"}, default=None
         Divide each feature by its standard deviation over all samples ("std") or pooled within the
         classes ("pooled"). Without centring, so sparse data stay sparse. Features that are constant
         within each class but differ between classes have a pooled deviation of the size of
         rounding: they rank first, and a warning names them.
-    device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
-        Where the work is done and the model lives. None follows X.
-    memory_budget : int or str, default=None
-        Workspace beyond X and the model, in bytes or as "2GB". None is a quarter of what is free.
-    verbose : bool, default=False
-        Print what was fitted.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Sorted class labels, on the host.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only where X had string column names.
-    support_ : ndarray of shape (k,), int64
-        Selected features, ascending, on the host.
-    ranking_ : ndarray of shape (k,), int64
-        The same by descending score (ties: lower index first), on the host.
     scores_ : array of shape (n_features,), float64
         Gain of each feature: how much the objective falls if its centers may differ. Exactly zero
         where the intervals of class medians share a point.

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._docstrings import filled
 from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.namespace import to_numpy
@@ -31,6 +32,7 @@ from ._fitted import learned
 from .validation import snapshot
 
 
+@filled
 class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
     """Sparse Gaussian naive Bayes classifier and feature selector.
 
@@ -49,8 +51,6 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
 
     Parameters
     ----------
-    k : int, float or "all", default="all"
-        The number of features (int >= 1), a fraction of them (float in (0, 1]), or all.
     pooling : float, default=0.0
         0: each class has its own variance. 1: all share their mean variance. Between: a mixture.
     var_smoothing : float, default=1e-9
@@ -62,24 +62,9 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
     class_weight : "balanced" or dict from labels to weights, default=None
         Factors of the sample weights of each class: given (1 for labels left out), or by which all
         classes weigh the same. They change gains, shared means and variances, and empirical priors.
-    device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
-        Where the work is done and the model lives. None follows X.
-    memory_budget : int or str, default=None
-        Workspace beyond X and the model, in bytes or as "2GB". None is a quarter of what is free.
-    verbose : bool, default=False
-        Print what was fitted.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Sorted class labels, on the host.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only where X had string column names.
-    support_ : ndarray of shape (k,), int64
-        Selected features, ascending, on the host.
-    ranking_ : ndarray of shape (k,), int64
-        The same by descending score (ties: lower index first), on the host.
     scores_ : array of shape (n_features,), float64
         Gain of each feature: what its own means and variances for the classes add to the
         log-likelihood. Exactly zero where these are equal, and for features that are constant.

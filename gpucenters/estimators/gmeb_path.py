@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
+from .._docstrings import filled
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.namespace import to_numpy
 from ..blocks.block import Block
@@ -109,6 +110,7 @@ def grid(r_plus: Any, r_minus: Any) -> list[tuple[float, float]]:
     return list(itertools.product(plus, minus)) if minus else [(r, r) for r in plus]
 
 
+@filled
 class GMEBClassifierCV(GMEBClassifier):
     """GMEB whose bounds on the second moments are chosen by cross-validation.
 
@@ -138,12 +140,6 @@ class GMEBClassifierCV(GMEBClassifier):
         Factors of the sample weights of each class: given (1 for labels left out), or by which all
         classes weigh the same. They change what the losses of its samples count; the second moments
         in a class are relative to its weight.
-    device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
-        Where the work is done and the model lives. None follows X.
-    memory_budget : int or str, default=None
-        Workspace beyond X and the model, in bytes or as "2GB". None is a quarter of what is free.
-    verbose : bool, default=False
-        Print what was fitted.
 
     Attributes
     ----------

@@ -7,6 +7,7 @@ from typing import Any
 
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from .._docstrings import filled
 from ..arrays.context import Context
 from ..arrays.typing import Array
 from ..blocks.block import Block
@@ -31,6 +32,7 @@ from ._statistics import StatisticsClassifier
 from .validation import snapshot
 
 
+@filled
 class MahalanobisCenterClassifier(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinearClassifier, StatisticsClassifier
 ):
@@ -67,25 +69,14 @@ class MahalanobisCenterClassifier(
         number, a singular S is an error.
     priors : {"uniform", "empirical"} or array of shape (n_classes,), default="uniform"
         Class priors, in the order of ``classes_``; they shift the decision, not the centers.
-    device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
-        Where the work is done and the model lives. None follows X.
     memory_budget : int or str, default=None
         Workspace in bytes or as "2GB", here with the matrices of the model. None is a quarter of
         what is free.
-    verbose : bool, default=False
-        Print what was fitted.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Sorted class labels, on the host.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only where X had string column names.
     support_ : ndarray of shape (k,), int64
         Selected transformed features, ascending, on the host.
-    ranking_ : ndarray of shape (k,), int64
-        The same by descending score (ties: lower index first), on the host.
     scores_ : array of shape (n_features,), float64
         Gain of each transformed feature: how much the objective falls if its centers may differ.
     centers_ : array of shape (n_classes, k), float64

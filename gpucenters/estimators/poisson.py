@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._docstrings import filled
 from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.namespace import to_numpy
@@ -35,6 +36,7 @@ from ._exposure import ExposedClassifier
 from ._fitted import learned
 
 
+@filled
 class SparsePoissonNB(ExposedClassifier, CountNaiveBayes, LikelihoodRatioTests):
     """Sparse Poisson naive Bayes classifier and feature selector, for counts.
 
@@ -46,8 +48,6 @@ class SparsePoissonNB(ExposedClassifier, CountNaiveBayes, LikelihoodRatioTests):
 
     Parameters
     ----------
-    k : int, float or "all", default="all"
-        The number of features (int >= 1), a fraction of them (float in (0, 1]), or all.
     alpha : float, default=1.0
         Smoothing: this many events are added to each class where as many are expected; below 1e-10
         it counts as 1e-10. Features of equal rates and features never seen have no gain.
@@ -59,31 +59,9 @@ class SparsePoissonNB(ExposedClassifier, CountNaiveBayes, LikelihoodRatioTests):
     scale : {None, "dispersion"}, default=None
         "dispersion": divide the gain and the scores of each feature by its variance within the
         classes relative to Poisson's, where that is above 1: for counts that come in bursts.
-    fit_prior : bool, default=True
-        Class priors as in the training data; else all equal.
-    class_prior : array of shape (n_classes,), default=None
-        Class priors, in the order of ``classes_``.
-    class_weight : "balanced" or dict from labels to weights, default=None
-        Factors of the sample weights of each class: given (1 for labels left out), or by which all
-        classes weigh the same. They change gains, smoothing, and fitted priors.
-    device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
-        Where the work is done and the model lives. None follows X.
-    memory_budget : int or str, default=None
-        Workspace beyond X and the model, in bytes or as "2GB". None is a quarter of what is free.
-    verbose : bool, default=False
-        Print what was fitted.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Sorted class labels, on the host.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only where X had string column names.
-    support_ : ndarray of shape (k,), int64
-        Selected features, ascending, on the host.
-    ranking_ : ndarray of shape (k,), int64
-        The same by descending score (ties: lower index first), on the host.
     scores_ : array of shape (n_features,), float64
         Gain of each feature: what its own rates for the classes add to the log-likelihood, divided
         by the dispersion. Exactly zero where these are equal.

@@ -6,6 +6,7 @@ import copy
 from dataclasses import replace
 from typing import Any, Self
 
+from .._docstrings import filled
 from ..arrays.context import Context
 from ..blocks.block import Block
 from ..solvers.null_gains import shrunken_null_gain
@@ -22,6 +23,7 @@ from ._statistics import StatisticsClassifier
 from .validation import snapshot
 
 
+@filled
 class ShrunkenCentroidClassifier(LinearClassifier, FeatureSelector, StatisticsClassifier):
     """Nearest shrunken centroids, a classifier and feature selector of Tibshirani et al.
 
@@ -51,20 +53,9 @@ class ShrunkenCentroidClassifier(LinearClassifier, FeatureSelector, StatisticsCl
         Factors of the sample weights of each class: given (1 for labels left out), or by which all
         classes weigh the same. They change the mean of all samples, pooled deviations, standard
         errors, and empirical priors.
-    device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
-        Where the work is done and the model lives. None follows X.
-    memory_budget : int or str, default=None
-        Workspace beyond X and the model, in bytes or as "2GB". None is a quarter of what is free.
-    verbose : bool, default=False
-        Print what was fitted.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Sorted class labels, on the host.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only where X had string column names.
     support_ : ndarray of shape (d,), int64
         The features that survive, ascending, on the host.
     ranking_ : ndarray of shape (d,), int64

@@ -7,6 +7,7 @@ import numbers
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from .._docstrings import filled
 from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.functions import array_namespace, backend_of, index_mask, to_float
@@ -342,6 +343,7 @@ def check_gaussian(pooling: Any, var_smoothing: Any, ddof: Any) -> None:
         raise ValueError(f"ddof={ddof!r} is not valid: use 0 or 1.")
 
 
+@filled
 def gaussian_nb(
     X: Any,
     y: Any,
@@ -361,10 +363,6 @@ def gaussian_nb(
 
     Parameters
     ----------
-    X : array or CSR/CSC matrix of shape (n, m)
-        Of any library and any real type. Left as it is.
-    y : array of integers of shape (n,)
-        Classes 0..K-1.
     pooling : float, default=0.0
         0: each class has its own variance. 1: all classes share their mean variance. Between: a
         mixture of both.
@@ -372,14 +370,6 @@ def gaussian_nb(
         This share of the largest variance of all features is added to the variances.
     ddof : {0, 1}, default=0
         The variance of a class is divided by its weight less this.
-    n_classes : int, optional
-        K; by default the largest code + 1.
-    sample_weight : array of shape (n,), optional
-        Weights count as repetitions; 0 leaves a sample out.
-    device : {None, "cpu", "cuda", "cuda:N", "auto"}, optional
-        Where to work; None follows X.
-    memory_budget : int or str, optional
-        Workspace beyond X and the result, in bytes or as "2GB"; a quarter of what is free.
 
     Returns
     -------

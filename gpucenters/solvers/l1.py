@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
+from .._docstrings import filled
 from ..arrays.context import Context
 from ..arrays.functions import clip_negative, to_float
 from ..arrays.typing import Array
@@ -195,6 +196,7 @@ def l1_medians(
     return free, tied, gain
 
 
+@filled
 def l1_centers(
     X: Any,
     y: Any,
@@ -213,20 +215,8 @@ def l1_centers(
 
     Parameters
     ----------
-    X : array or CSR/CSC matrix of shape (n, m)
-        Of any library and any real type. Left as it is.
-    y : array of integers of shape (n,)
-        Classes 0..K-1.
-    n_classes : int, optional
-        K; by default the largest code + 1.
-    sample_weight : array of shape (n,), optional
-        Weights count as repetitions; 0 leaves a sample out.
     scale : {None, "std", "pooled"}, optional
         Divide each feature by its standard deviation, over all samples or pooled within classes.
-    device : {None, "cpu", "cuda", "cuda:N", "auto"}, optional
-        Where to work; None follows X.
-    memory_budget : int or str, optional
-        Workspace beyond X and the result, in bytes or as "2GB"; a quarter of what is free.
 
     Returns
     -------

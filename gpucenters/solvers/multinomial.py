@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, ClassVar, Self
 
+from .._docstrings import filled
 from ..arrays.context import Context
 from ..arrays.functions import array_namespace, index_mask, to_float, to_floats
 from ..arrays.typing import Array
@@ -286,6 +287,7 @@ def check_tol(tol: Any) -> float:
     return value
 
 
+@filled
 def multinomial_nb(
     X: Any,
     y: Any,
@@ -307,20 +309,8 @@ def multinomial_nb(
     ----------
     X : array or CSR/CSC matrix of shape (n, m)
         Of any library and any real type, not negative. Left as it is.
-    y : array of integers of shape (n,)
-        Classes 0..K-1.
-    alpha : float, default=1.0
-        Smoothing; below 1e-10 it counts as 1e-10.
     tol : float, default=1e-9
         How far the bound may be from the least one, relative to the log-likelihood C.
-    n_classes : int, optional
-        K; by default the largest code + 1.
-    sample_weight : array of shape (n,), optional
-        Weights count as repetitions; 0 leaves a sample out.
-    device : {None, "cpu", "cuda", "cuda:N", "auto"}, optional
-        Where to work; None follows X.
-    memory_budget : int or str, optional
-        Workspace beyond X and the result, in bytes or as "2GB"; a quarter of what is free.
 
     Returns
     -------

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from .._docstrings import filled
 from ..arrays.context import Context
 from ..arrays.functions import array_namespace, index_mask, to_float
 from ..arrays.typing import Array
@@ -287,6 +288,7 @@ def solve_poisson(
     )
 
 
+@filled
 def poisson_nb(
     X: Any,
     y: Any,
@@ -310,22 +312,10 @@ def poisson_nb(
     ----------
     X : array or CSR/CSC matrix of shape (n, m)
         Counts, of any library and any real type. Left as it is.
-    y : array of integers of shape (n,)
-        Classes 0..K-1.
-    alpha : float, default=1.0
-        Smoothing; below 1e-10 it counts as 1e-10.
     exposure : {"total", None} or array of shape (n,), default="total"
         What the counts of each row are counted over: their sum, 1, or what is given.
     scale : {None, "dispersion"}, default=None
         Divide the gain of each feature by its dispersion: counts that vary more than Poisson's.
-    n_classes : int, optional
-        K; by default the largest code + 1.
-    sample_weight : array of shape (n,), optional
-        Weights count as repetitions; 0 leaves a sample out.
-    device : {None, "cpu", "cuda", "cuda:N", "auto"}, optional
-        Where to work; None follows X.
-    memory_budget : int or str, optional
-        Workspace beyond X and the result, in bytes or as "2GB"; a quarter of what is free.
 
     Returns
     -------

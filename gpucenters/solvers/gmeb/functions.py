@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._docstrings import filled
 from ...arrays.context import Context
 from ...arrays.functions import to_host
 from ...blocks.block import Block
@@ -13,6 +14,7 @@ from .hyperplanes import Hyperplanes, MarginProblems, Parameters
 from .problem import Certificate, certificate
 
 
+@filled
 def gmeb_hyperplanes(
     X: Any,
     y: Any,
@@ -30,7 +32,6 @@ def gmeb_hyperplanes(
 
     Parameters
     ----------
-    X : array or CSR/CSC matrix of shape (n, m)
     y : array of integers of shape (n,)
         Class codes 0..K-1; 1 is class +1.
     r_plus, r_minus : float, positive
@@ -39,11 +40,6 @@ def gmeb_hyperplanes(
         The gap to reach, relative to the loss of w = 0.
     max_iter : int
         Rounds, each with one pass over X.
-    n_classes : int, optional
-        K; by default the largest code + 1.
-    sample_weight : array of shape (n,), optional
-    device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
-    memory_budget : int or str, optional
 
     Returns
     -------
@@ -66,6 +62,7 @@ def gmeb_hyperplanes(
     return solve_from_data(solve, X, y, n_classes, sample_weight, device, memory_budget)
 
 
+@filled
 def gmeb_certificate(
     X: Any,
     y: Any,
@@ -84,7 +81,6 @@ def gmeb_certificate(
 
     Parameters
     ----------
-    X : array or CSR/CSC matrix of shape (n, m)
     y : array of integers of shape (n,)
         0 or 1; 1 is class +1.
     w : array of shape (m,)

@@ -29,7 +29,7 @@ from ..solvers.poisson import (
 )
 from ..solvers.smoothing import check_alpha
 from ..statistics.base import Recipe
-from ..statistics.exposed_sums import ExposedSums
+from ..statistics.class_sums import ExposedSums
 from ._base import read_only
 from ._counts import CountNaiveBayes, LikelihoodRatioTests
 from ._exposure import ExposedClassifier

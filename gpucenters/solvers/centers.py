@@ -13,8 +13,7 @@ from ..arrays.functions import index_mask, to_float, to_host
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from .close_scores import PairForm
-from .decisions import Decision, LinearDecision
-from .linear_form import FeatureForm, LinearForm
+from .decisions import Decision, FeatureForm, LinearDecision, LinearForm
 from .path_terms import PathTerms, linear_terms
 from .selection import Selection, select
 

@@ -1,17 +1,141 @@
-"""Decisions: the scores of a model with the features of one support free."""
+"""Decisions: the scores of a model with the features of one support free; those of linear forms."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+from ..arrays.backend import Backend
 from ..arrays.context import Context
-from ..arrays.functions import to_host
+from ..arrays.functions import array_namespace, backend_of, to_host
 from ..arrays.typing import Array
 from ..blocks.block import Block
-from .close_scores import PairForm, compare_close_scores
-from .linear_form import LinearForm, close_rows
+from .close_scores import UNIT_ROUNDOFF, PairForm, Rounding, compare_close_scores
+
+_MANY_ROWS = 16  # one row in so many, from which on rows are not looked at one by one
+
+
+class LinearForm(NamedTuple):
+    """A decision that is linear in the features of the support.
+
+    The scores are ``(x[support] - shift) @ coef + offset``. q is 1 for two classes (class 1 less
+    class 0), else K.
+
+    Attributes
+    ----------
+    shift : array of shape (d,)
+    coef : array of shape (d, q)
+    offset : array of shape (q,)
+    rounding : Rounding, optional
+        A bound on the rounding of the scores, where close ones are to be compared again.
+    """
+
+    shift: Array
+    coef: Array
+    offset: Array
+    rounding: Rounding | None = None
+
+
+class FeatureForm(NamedTuple):
+    """A linear decision as a sum over features, from which that of any of them is read.
+
+    A feature adds ``(x_i - shift_i) coef_i + base_i`` to the scores.
+
+    Attributes
+    ----------
+    shift : array of shape (d,)
+    coef : array of shape (d, q)
+    base : array of shape (q, d), or None for zeros
+    offset : array of shape (q,)
+    rounding : Rounding, optional
+        As in `LinearForm`, of all d features: with fewer it is less.
+    """
+
+    shift: Array
+    coef: Array
+    base: Array | None
+    offset: Array
+    rounding: Rounding | None = None
+
+    def summed(self) -> LinearForm:
+        """The decision with all d features."""
+        offset = self.offset
+        if self.base is not None:
+            offset = array_namespace(self.coef).sum(self.base, axis=1) + offset
+        return LinearForm(self.shift, self.coef, offset, self.rounding)
+
+
+def squared_distance_form(
+    free: Array,
+    tied: Array,
+    scale: Array | None,
+    log_prior: list[float],
+    backend: Backend,
+    shift: Array,
+) -> FeatureForm:
+    """The linear form of the classifier of the least squared distance to a center.
+
+    The score of class c is minus the squared distance to its center, plus twice the log of its
+    prior, plus a term common to all classes:
+
+        score_c(x) = sum_i [2 a_ci (x_i - tied_i) - a_ci^2] / sigma_i^2 + 2 log pi_c,
+        a_ci = free_ci - tied_i
+
+    It is centred at the tied center: the textbook difference of squared norms flips predictions
+    where features have large offsets.
+
+    Parameters
+    ----------
+    free, tied : arrays of shapes (K, d) and (d,)
+        Centers on the support.
+    scale : array of shape (d,), or None
+    log_prior : list of K floats
+    backend : Backend
+    shift : array
+        That of the form.
+    """
+    xp = backend.xp
+    difference, base = free - tied, None
+    if free.shape[0] == 2:
+        # The midpoint of two centers is the tied one, so that only the priors remain.
+        slope = 2 * (free[1:, :] - free[:1, :])
+        constant = backend.asarray([2 * (log_prior[1] - log_prior[0])])
+    else:
+        slope = 2 * difference
+        square = difference * difference
+        base = -(square if scale is None else square / (scale * scale))
+        constant = 2 * backend.asarray(log_prior)
+    if scale is not None:
+        slope = slope / (scale * scale)
+    rounding = _rounding(free, difference, scale, log_prior)
+    return FeatureForm(shift, xp.permute_dims(slope, (1, 0)), base, constant, rounding)
+
+
+def _rounding(
+    free: Array, difference: Array, scale: Array | None, log_prior: list[float]
+) -> Rounding:
+    """A bound on the rounding of the score of each class of `squared_distance_form`.
+
+    Of the centers, of their differences, and of the sum over d features, to the first order.
+    """
+    xp, d = array_namespace(free), free.shape[1]
+    theta, a = xp.max(xp.abs(free), axis=0), xp.max(xp.abs(difference), axis=0)
+    size, square = 2 * (d + 8) * a + 8 * theta, a * (8 * theta + (d + 8) * a)
+    if scale is not None:
+        size, square = size / (scale * scale), square / (scale * scale)
+    return Rounding(UNIT_ROUNDOFF * size, UNIT_ROUNDOFF * xp.sum(square) + of_priors(log_prior))
+
+
+def of_priors(log_prior: list[float]) -> float:
+    """A bound on the rounding that the priors bring into a score: none where they cancel."""
+    if len(log_prior) == 2 and log_prior[0] == log_prior[1]:
+        return 0.0
+    return 16 * UNIT_ROUNDOFF * max(abs(p) for p in log_prior if p > -math.inf)
+
+
+# --- decisions ---------------------------------------------------------------------------------
 
 
 class Decision(Protocol):
@@ -52,7 +176,7 @@ class LinearDecision:
         if rounding is None:
             return block.product(columns, shift, coef, ctx) + offset
         assert self.pair_forms is not None
-        scores, rows, bound = close_rows(self.form, block, columns, ctx)
+        scores, rows, bound = _close_rows(self.form, block, columns, ctx)
         pairs, prior = self.pair_forms(), self.log_prior
         return compare_close_scores(
             scores, bound, pairs, prior, block, columns, ctx, relative=relative, rows=rows
@@ -99,3 +223,55 @@ def _close(
         most = xp.max(size) * norms + (xp.abs(decision.form.shift) @ size + constant)
         doubtful.append(xp.any(xp.abs(score[:, 0]) <= 2 * most))
     return [i for i, is_so in enumerate(to_host(xp.stack(doubtful)).tolist()) if is_so]
+
+
+def _close_rows(
+    form: LinearForm, block: Block, columns: Array, ctx: Context
+) -> tuple[Array, Array, Array]:
+    """Scores, and the rows in which rounding may decide between the best of them.
+
+    A bound that costs little clears nearly all rows.
+
+    Parameters
+    ----------
+    form : LinearForm
+        With a rounding.
+    block : Block
+    columns : array of shape (d,)
+        The features that the form reads, ascending.
+    ctx : Context
+
+    Returns
+    -------
+    scores : array of shape (n, q)
+    rows : array of int64 of shape (r,)
+    bound : array of shape (r,)
+        On the rounding of the score of each class of these rows.
+    """
+    assert form.rounding is not None
+    xp, (size, constant) = ctx.backend.xp, form.rounding
+    found, most = block.product_and_bound(columns, form.shift, form.coef, size, ctx)
+    scores = found + form.offset
+    rows = xp.nonzero(_difference(scores) <= 2 * (most + constant))[0]
+    if _MANY_ROWS * rows.shape[0] > block.shape[0]:
+        found = block.product(columns, form.shift, form.coef, ctx, size=size)
+        return scores, rows, xp.take(found[:, -1], rows) + constant
+    sums = [xp.zeros_like(found[:0, 0])]
+    for x, at in block.padded_rows(rows, columns, ctx):
+        if at is None:
+            sums.append(xp.abs(x - form.shift) @ size)
+        else:
+            of_stored = xp.sum(xp.abs(x) * xp.take(size, at), axis=1)
+            sums.append(of_stored + xp.abs(form.shift) @ size)
+    return scores, rows, xp.concat(sums) + constant
+
+
+def _difference(scores: Array) -> Array:
+    """How far the best score of each row is above the second: (n,)."""
+    xp = array_namespace(scores)
+    if scores.shape[1] == 1:
+        return xp.abs(scores[:, 0])
+    best = xp.argmax(scores, axis=1)[:, None]
+    others = backend_of(scores).arange(scores.shape[1])[None, :] != best
+    low = xp.full_like(scores, -math.inf)
+    return xp.max(scores, axis=1) - xp.max(xp.where(others, scores, low), axis=1)

@@ -19,8 +19,8 @@ from ..statistics.base import Recipe, Statistics
 from ..statistics.moments import ClassMoments
 from .centers import LinearCenters
 from .close_scores import PairForm, pair_form, scaled_metric
+from .decisions import FeatureForm, squared_distance_form
 from .entry import solve_from_data
-from .linear_form import FeatureForm, squared_distance_form
 from .scaling import (
     SMALLEST_SIZE,
     Scale,

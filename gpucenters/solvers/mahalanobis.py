@@ -19,9 +19,8 @@ from ..statistics.cross_moments import CrossMoments
 from .centers import SparseCenters
 from .close_scores import UNIT_ROUNDOFF, PairForm, Rounding, pair_form
 from .covariance import Shrinkage
-from .decisions import Decision
+from .decisions import Decision, LinearForm, of_priors, squared_distance_form
 from .l2 import centred_means, tied_mean
-from .linear_form import LinearForm, of_priors, squared_distance_form
 from .path_terms import PathTerms, linear_terms
 from .whitening import whitening
 

@@ -19,10 +19,10 @@ from ..blocks.samples import Samples
 from ..statistics.base import Recipe
 from ..statistics.class_sums import ClassSums, feature_sums
 from .centers import Centers
+from .decisions import LinearForm
 from .divergence import divergence
 from .duality import DualPoint, solve_dual
 from .entry import solve_from_data
-from .linear_form import LinearForm
 from .screening import Screen
 from .selection import Selection, resolve_k, warn_of_no_gain
 from .smoothing import check_alpha

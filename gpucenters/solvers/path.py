@@ -20,7 +20,7 @@ from ..blocks.block import Block
 from ..blocks.segment_terms import segment_totals
 from .centers import Centers, SparseCenters
 from .close_scores import UNIT_ROUNDOFF, PairForm, compare_close_scores
-from .linear_form import LinearForm
+from .decisions import LinearForm
 from .multinomial import MultinomialCenters
 from .path_scores import (
     Path,

@@ -17,7 +17,7 @@ from ..arrays.functions import array_namespace, backend_of, index_mask, to_host
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from .close_scores import UNIT_ROUNDOFF
-from .linear_form import of_priors
+from .decisions import of_priors
 from .multinomial import MultinomialCenters, log_ratios
 from .path_scores import PathScores, SupportsOfEachK, doubtful_scores, repeated_classes
 from .selection import Selection

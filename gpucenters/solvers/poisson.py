@@ -16,12 +16,12 @@ from ..blocks.errors import raise_overflow
 from ..blocks.readers import NotNegative
 from ..blocks.samples import Samples
 from ..statistics.base import Recipe
-from ..statistics.exposed_sums import ExposedSums
+from ..statistics.class_sums import ExposedSums
 from .centers import SparseCenters
+from .decisions import FeatureForm
 from .divergence import log1p, phi
 from .entry import solve_from_data
 from .exposure import exposed_samples, row_totals
-from .linear_form import FeatureForm
 from .path_terms import PathTerms, linear_terms
 from .scaling import EPS, variance_divisor, zero_up_to
 from .smoothing import check_alpha

@@ -9,8 +9,7 @@ from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.typing import Array
 from .centers import Centers
-from .decisions import Decision
-from .linear_form import LinearForm
+from .decisions import Decision, LinearForm
 from .selection import Selection, resolve_k
 
 

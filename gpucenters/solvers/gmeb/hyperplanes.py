@@ -16,8 +16,7 @@ from ...blocks.samples import Samples
 from ...blocks.two_classes import TwoClasses
 from ...statistics.base import Recipe
 from ..centers import Centers
-from ..decisions import Decision, LinearDecision
-from ..linear_form import LinearForm
+from ..decisions import Decision, LinearDecision, LinearForm
 from ..scaling import is_constant, variance_over_all
 from ..selection import Selection
 from .columns import Solution, solve

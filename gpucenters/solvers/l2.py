@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from .._docstrings import filled
 from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.functions import array_namespace, to_float, to_floats
@@ -18,8 +19,8 @@ from ..statistics.base import Recipe, Statistics
 from ..statistics.moments import ClassMoments
 from .centers import LinearCenters
 from .close_scores import PairForm, pair_form, scaled_metric
+from .decisions import FeatureForm, squared_distance_form
 from .entry import solve_from_data
-from .linear_form import FeatureForm, squared_distance_form
 from .scaling import (
     SMALLEST_SIZE,
     Scale,
@@ -199,6 +200,7 @@ def _check(gain: Array, loss: float, total: Array) -> None:
         raise ValueError("the values of X are too large: their squares overflow float64.")
 
 
+@filled
 def l2_centers(
     X: Any,
     y: Any,
@@ -217,21 +219,9 @@ def l2_centers(
 
     Parameters
     ----------
-    X : array or CSR/CSC matrix of shape (n, m)
-        Of any library and any real type. Left as it is.
-    y : array of integers of shape (n,)
-        Classes 0..K-1.
-    n_classes : int, optional
-        K; by default the largest code + 1.
-    sample_weight : array of shape (n,), optional
-        Weights count as repetitions; 0 leaves a sample out.
     scale : {None, "std", "pooled"}, optional
         Divide each feature by its standard deviation, over all samples or pooled within classes.
         No centring: sparse data stay sparse.
-    device : {None, "cpu", "cuda", "cuda:N", "auto"}, optional
-        Where to work; None follows X.
-    memory_budget : int or str, optional
-        Workspace beyond X and the result, in bytes or as "2GB"; a quarter of what is free.
 
     Returns
     -------

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, ClassVar, Self
 
+from .._docstrings import filled
 from ..arrays.context import Context
 from ..arrays.functions import array_namespace, index_mask, to_float, to_floats
 from ..arrays.typing import Array
@@ -18,10 +19,10 @@ from ..blocks.samples import Samples
 from ..statistics.base import Recipe
 from ..statistics.class_sums import ClassSums, feature_sums
 from .centers import Centers
+from .decisions import LinearForm
 from .divergence import divergence
 from .duality import DualPoint, solve_dual
 from .entry import solve_from_data
-from .linear_form import LinearForm
 from .screening import Screen
 from .selection import Selection, resolve_k, warn_of_no_gain
 from .smoothing import check_alpha
@@ -286,6 +287,7 @@ def check_tol(tol: Any) -> float:
     return value
 
 
+@filled
 def multinomial_nb(
     X: Any,
     y: Any,
@@ -307,20 +309,8 @@ def multinomial_nb(
     ----------
     X : array or CSR/CSC matrix of shape (n, m)
         Of any library and any real type, not negative. Left as it is.
-    y : array of integers of shape (n,)
-        Classes 0..K-1.
-    alpha : float, default=1.0
-        Smoothing; below 1e-10 it counts as 1e-10.
     tol : float, default=1e-9
         How far the bound may be from the least one, relative to the log-likelihood C.
-    n_classes : int, optional
-        K; by default the largest code + 1.
-    sample_weight : array of shape (n,), optional
-        Weights count as repetitions; 0 leaves a sample out.
-    device : {None, "cpu", "cuda", "cuda:N", "auto"}, optional
-        Where to work; None follows X.
-    memory_budget : int or str, optional
-        Workspace beyond X and the result, in bytes or as "2GB"; a quarter of what is free.
 
     Returns
     -------

@@ -21,7 +21,7 @@ from ..blocks.block import Block
 from ..blocks.segment_terms import segment_totals
 from .centers import Centers, SparseCenters
 from .close_scores import UNIT_ROUNDOFF, PairForm, compare_close_scores
-from .linear_form import LinearForm, of_priors
+from .decisions import LinearForm, of_priors
 from .multinomial import MultinomialCenters, log_ratios
 from .path_scores import Path, PathScores, SupportsOfEachK, doubtful_scores, repeated_classes
 from .path_terms import PathTerms

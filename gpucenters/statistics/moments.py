@@ -84,7 +84,7 @@ class ClassMoments(Statistics, kind="class moments"):
         cls, block: Block, samples: Samples, ctx: Context, recipe: Recipe, *, mergeable: bool
     ) -> Self:
         # Mergeable moments know whether the block holds integers, of which unions are exact.
-        moments = super().of(block, samples, ctx, recipe, mergeable=mergeable)
+        moments = cls.empty(block, samples.n_classes, recipe).add(block, samples, ctx)
         if moments.sum_of_squares is not None:
             moments.integers = False
             norms = moments.norms = squared_norms(moments.total, ctx)

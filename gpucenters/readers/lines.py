@@ -13,6 +13,7 @@ from typing import Any
 from .errors import ReadError
 
 LONGEST = 2**26  # bytes of a line
+_OBJECTS = 200  # bytes that Python's objects of a line take beside its characters, about
 _GZIP = b"\x1f\x8b"
 _BOM = "\N{ZERO WIDTH NO-BREAK SPACE}"
 
@@ -25,7 +26,7 @@ def raw_lines(path: Any, limit: float) -> Iterator[bytes]:
     path : str or path-like
         "-" is standard input.
     limit : float
-        The number of bytes, decompressed, that may come.
+        The number of bytes that the lines may take, decompressed and as Python's objects.
     """
     number = size = 0
     with ExitStack() as stack:
@@ -34,7 +35,7 @@ def raw_lines(path: Any, limit: float) -> Iterator[bytes]:
             file = io.BufferedReader(stack.enter_context(gzip.GzipFile(fileobj=file)), 2**20)
         try:
             while line := file.readline(LONGEST + 1):
-                number, size = number + 1, size + len(line)
+                number, size = number + 1, size + len(line) + _OBJECTS
                 if len(line) > LONGEST:
                     raise ReadError(
                         path, f"the line has more than {LONGEST:,} bytes.", number, LONGEST

@@ -109,7 +109,8 @@ def read(
         Whether the first column of "svmlight" has the index 0. Never guessed: of two files, the one
         without that column would be read wrongly.
     max_bytes : int, optional
-        How much may be held in memory, decompressed; by default half of what is free.
+        How much may be held in memory, decompressed, and for each line some 200 bytes more, which
+        Python's objects take; by default half of what is free.
 
     Returns
     -------

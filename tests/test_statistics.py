@@ -399,18 +399,17 @@ def test_many_classes_kept_together_do_not_merge_into_unions(monkeypatch: Any) -
     assert apart.scatter.shape == (3, 5, 5) and together.scatter.shape == (2, 5, 5)
 
 
-def test_scatter_matrices_kept_together_merge(monkeypatch: Any) -> None:
+def test_scatter_matrices_kept_together_merge() -> None:
     from gpucenters.arrays.context import Context
     from gpucenters.blocks.convert import as_block
     from gpucenters.blocks.samples import make_samples
-    from gpucenters.statistics import CrossMoments, cross_moments
+    from gpucenters.statistics import CrossMoments, Recipe
 
-    monkeypatch.setattr(cross_moments, "_MOST_APART", 0)
-    final, ctx = [20.0, 20.0, 20.0], Context.of(_HOST)
+    recipe, ctx = Recipe("cross moments", final=(20.0, 20.0, 20.0)), Context.of(_HOST)
 
     def of(rows: slice) -> CrossMoments:
-        part = CrossMoments.empty(_HOST, 3, 5, fourth=False, final=final)
-        return part.add(as_block(X[rows], _HOST), make_samples(y[rows], len(y[rows]), _HOST), ctx)
+        block = as_block(X[rows], _HOST)
+        return recipe.empty(block, 3).add(block, make_samples(y[rows], len(y[rows]), _HOST), ctx)
 
     whole = of(slice(0, 60))
     merged = of(slice(0, 25)).merge(of(slice(25, 60)))

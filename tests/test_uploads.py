@@ -133,6 +133,24 @@ def test_without_page_locked_memory_chunks_are_smaller(monkeypatch: pytest.Monke
 
 
 @on_stand_in
+def test_work_on_a_chunk_after_the_next_is_sent_races_with_the_one_that_overwrites_it() -> None:
+    upload, faults = uploads.Upload(), cupy._fake.faults
+    chunks = [np.full(1000, float(i)) for i in range(5)]
+    sums = []
+    for chunk in chunks:
+        (there,) = upload.send(chunk)
+        sums.append(cupy.sum(there))
+    assert not faults and [float(s) for s in sums] == [1000.0 * i for i in range(5)]
+    for chunk in chunks[:3]:
+        before = there
+        (there,) = upload.send(chunk)
+        cupy.sum(before)
+    assert len(faults) == 2
+    assert all("does not wait for work on null" in fault for fault in faults)
+    faults.clear()
+
+
+@on_stand_in
 def test_a_slot_that_does_not_fit_leaves_the_other_slot_as_it_is() -> None:
     """After an error, the next chunk still waits for the work on its slot."""
     upload, null = uploads.Upload(), cupy.cuda.Stream.null

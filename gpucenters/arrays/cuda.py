@@ -119,7 +119,9 @@ def current(device: Any) -> Iterator[None]:
     except RuntimeError as error:
         if not any(name in str(error) for name in _NO_MEMORY):
             raise
-        raise MemoryError(f"no memory is left on the device: {error}") from error
+        raise MemoryError(
+            f"CUDA has no memory left ({error}): free some, or set a smaller memory_budget."
+        ) from error
 
 
 def free_blocks(device: Any) -> None:

@@ -13,8 +13,7 @@
 
 // A value as float64. CuPy compiles with -ftz=true, under which each conversion and operation of float32
 // takes subnormal numbers for zero. So the bits of a float are moved to those of a double, whose
-// exponent is then too small by 896: of the numbers in the range of float32 no product with 2**896 is
-// rounded, subnormal ones included.
+// exponent is then too small by 896: a product with 2**896, which is exact, makes up for that.
 __device__ inline double widen(double x) { return x; }
 __device__ inline double widen(unsigned char x) { return x; }
 __device__ inline double widen(float x)

@@ -31,8 +31,9 @@ class Upload:
     """Sends chunks of host arrays to the current device.
 
     Only page-locked memory can be copied while kernels run, so a chunk goes there first. Two slots
-    take turns: while the device works on one, the other is filled. What `send` returns is valid
-    until the next call but one, for work on the current stream.
+    take turns: while the device works on one, the other is filled. What `send` returns is for work
+    queued on the current stream before the next call: the call after that overwrites it, and waits
+    for such work alone.
     """
 
     def __init__(self, *, uneven: bool = False) -> None:

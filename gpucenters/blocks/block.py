@@ -108,15 +108,8 @@ class Block(Protocol):
     def reader(self) -> Reader | None:
         """What the values are read as; None as they are."""
 
-    @property
-    def counts_nonzero(self) -> bool:
-        """Whether statistics of the block have the numbers of values other than zero too."""
-
     def read_as(self, reader: Reader) -> Block:
         """The block with its values read by ``reader``."""
-
-    def counted(self) -> Block:
-        """The block whose values other than zero are counted, in the pass that sums them."""
 
     def rows(self, start: int, stop: int, ctx: Context) -> Block:
         """The rows start..stop; without a copy of dense and CSR data."""

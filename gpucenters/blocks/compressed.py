@@ -109,8 +109,6 @@ class Compressed:
         Where the work is done.
     reader : Reader or None
         What the entries are read as; it must leave 0 as it is.
-    counts_nonzero : bool
-        Whether values other than zero are counted too.
     """
 
     data: Array
@@ -120,7 +118,6 @@ class Compressed:
     by_row: bool
     backend: Backend
     reader: Reader | None = None
-    counts_nonzero: bool = False
 
     @cached_property
     def host_indptr(self) -> np.ndarray:

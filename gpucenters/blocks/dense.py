@@ -53,14 +53,11 @@ class DenseBlock:
         Where the work is done.
     reader : Reader or None
         What the values are read as.
-    counts_nonzero : bool
-        Whether values other than zero are counted too.
     """
 
     array: Any
     backend: Backend
     reader: Reader | None = None
-    counts_nonzero: bool = False
     has_implicit_zeros: ClassVar[bool] = False
 
     @property
@@ -71,10 +68,6 @@ class DenseBlock:
     def read_as(self, reader: Reader) -> DenseBlock:
         """The block with its values read by ``reader``."""
         return replace(self, reader=reader)
-
-    def counted(self) -> DenseBlock:
-        """The block whose values other than zero are counted: see `Block`."""
-        return replace(self, counts_nonzero=True)
 
     def rows(self, start: int, stop: int, ctx: Context) -> DenseBlock:
         """The rows start..stop, a view."""

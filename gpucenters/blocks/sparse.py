@@ -49,10 +49,6 @@ class SparseBlock(Compressed):
         """The block with its stored values read by ``reader``."""
         return replace(self, reader=reader)
 
-    def counted(self) -> SparseBlock:
-        """The block whose values other than zero are counted: see `Block`."""
-        return replace(self, counts_nonzero=True)
-
     def rows(self, start: int, stop: int, ctx: Context) -> SparseBlock:
         """The rows start..stop: see `Block`."""
         if not self.by_row:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -158,9 +159,27 @@ class CenterClassifier(Classifier, CenterModel):
 
     _per_score: float  # scores times it are log densities, up to a term that the classes share
 
-    def _path_log_prior(self) -> list[float]:
-        """Log priors of the classes as the scores take them; zeros for none."""
-        return [0.0] * len(self.classes_)
+    def _priors(self, params: dict[str, Any], weight: tuple[float, ...]) -> list[float]:
+        """Log priors of classes of these weights, -inf for a weight of 0; zeros for no priors.
+
+        ``params`` are the parameters of the fit, or those of the model.
+        """
+        return [0.0] * len(weight)
+
+    def _log_prior(self) -> list[float]:
+        """Log priors of all classes; -inf for those not met."""
+        return self._priors(self._ready().params, self._class_weight())
+
+    def _log_prior_of_met(self) -> list[float]:
+        return [p for p in self._log_prior() if p > -math.inf]
+
+    def _class_weight(self) -> tuple[float, ...]:
+        """Weights of all classes; 0 for those not met."""
+        of_met, met = self._centers().class_weight, self._fitted.met
+        if met is None:
+            return of_met
+        weight = dict(zip(met, of_met, strict=True))
+        return tuple(weight.get(c, 0.0) for c in range(len(self.classes_)))
 
     def _scores_of_supports(
         self, supports: list[Array], block: Block, ctx: Context

@@ -102,29 +102,7 @@ class LinearClassifier(Classifier):
         return self._wide_form()[1]
 
 
-class PriorDecision(CenterClassifier):
-    """The priors of the classes, those of classes that a stream has not met left out."""
-
-    def _log_prior(self) -> list[float]:
-        """Log priors of all classes; -inf for those not met."""
-        raise NotImplementedError
-
-    def _class_weight(self) -> tuple[float, ...]:
-        """Weights of all classes; 0 for those not met."""
-        of_met, met = self._centers().class_weight, self._fitted.met
-        if met is None:
-            return of_met
-        weight = dict(zip(met, of_met, strict=True))
-        return tuple(weight.get(c, 0.0) for c in range(len(self.classes_)))
-
-    def _log_prior_of_met(self) -> list[float]:
-        return [p for p in self._log_prior() if p > -math.inf]
-
-    def _path_log_prior(self) -> list[float]:
-        return self._log_prior()
-
-
-class LinearDecision(PriorDecision, LinearClassifier):
+class LinearDecision(CenterClassifier, LinearClassifier):
     """Linear decisions of centers, with priors."""
 
     def _form_columns(self) -> Array:
@@ -162,8 +140,8 @@ class NearestCenterDecision(LinearDecision):
         if isinstance(self.priors, str):
             log_priors(self.priors, (1.0, 1.0))
 
-    def _check_classes(self, weight: tuple[float, ...]) -> None:
-        log_priors(self.priors, weight)
+    def _priors(self, params: dict[str, Any], weight: tuple[float, ...]) -> list[float]:
+        return log_priors(params["priors"], weight)
 
     def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
         form, columns = self._form(), self._form_columns()
@@ -175,9 +153,6 @@ class NearestCenterDecision(LinearDecision):
         return compare_close_scores(
             scores, bound, pair_forms, prior, block, columns, ctx, relative=relative, rows=rows
         )
-
-    def _log_prior(self) -> list[float]:
-        return log_priors(self._ready().params["priors"], self._class_weight())
 
 
 def _close_scores(

@@ -118,7 +118,8 @@ class Model(BaseEstimator):
 
     def _commit(self, attributes: dict[str, Any], classes: np.ndarray, fitted: Fitted) -> None:
         """Set all fitted attributes in one assignment, which no interrupt can divide."""
-        kept = {n: value for n, value in self.__dict__.items() if n != "feature_names_in_"}
+        of_data = ("feature_names_in_", "_reading")
+        kept = {n: value for n, value in self.__dict__.items() if n not in of_data}
         new = {"classes_": read_only(classes), "_fitted": fitted}
         self.__dict__ = kept | attributes | new
 

@@ -104,7 +104,7 @@ def predict_path(
 
     def work(ctx: Context) -> tuple[Path, PathPredictions, np.ndarray]:
         block = enter(ctx)
-        path = score_path(centers, ks, model._path_log_prior(), block, ctx)
+        path = score_path(centers, ks, model._log_prior(), block, ctx)
         found = PathPredictions(
             np.empty((len(ks), n), np.min_scalar_type(classes - 1)),
             np.empty((len(ks), n, q)) if decision else None,

@@ -16,7 +16,7 @@ from ..blocks.samples import Samples, make_samples
 from ..solvers.baselines import log_odds_ratio, log_share_ratio
 from ..solvers.bernoulli import binarized
 from ..solvers.smoothing import check_alpha
-from ..statistics.class_sums import class_sums
+from ..statistics.base import Recipe
 from .labels import encode, host_labels
 from .validation import check_container
 
@@ -70,7 +70,7 @@ def odds_ratio(X: Any, y: Any, alpha: float = 1.0) -> Array:
         block, samples = _enter(X, y, "odds_ratio", ctx)
         # Values are checked as they are, and then read as present or absent.
         block.check_finite(False, ctx)
-        documents = class_sums(binarized(block, 0.0, "odds_ratio"), samples, ctx)
+        documents = Recipe("class sums").of(binarized(block, 0.0, "odds_ratio"), samples, ctx)
         return ctx.backend.xp.abs(log_odds_ratio(documents, alpha))
 
     return run_with_oom_retry(score, resolve_backend(None, X), None)
@@ -118,7 +118,7 @@ def thresholded_multinomial(X: Any, y: Any, alpha: float = 1.0) -> Array:
     alpha, X = check_alpha(alpha), check_container(X, "thresholded_multinomial")
 
     def score(ctx: Context) -> Array:
-        counts = class_sums(*_enter(X, y, "thresholded_multinomial", ctx), ctx)
+        counts = Recipe("class sums").of(*_enter(X, y, "thresholded_multinomial", ctx), ctx)
         return ctx.backend.xp.abs(log_share_ratio(counts, ctx, alpha))
 
     return run_with_oom_retry(score, resolve_backend(None, X), None)

@@ -17,7 +17,7 @@ from ..solvers.null_gains import l1_null_gain, l2_null_gain
 from ..solvers.permutation import NullGain
 from ..solvers.scaling import check_scale
 from ..statistics.base import Recipe
-from ..statistics.moments import ClassMoments, class_moments
+from ..statistics.moments import ClassMoments
 from ._base import CenterClassifier, read_only
 from ._fitted import Fitted, learned
 from ._linear import NearestCenterDecision
@@ -128,16 +128,6 @@ class L2CenterClassifier(NearestCenterDecision, FeatureSelector, StatisticsClass
 
     def _recipe(self) -> Recipe:
         return Recipe("class moments", per_feature=self.scale is not None)
-
-    def _make_statistics(
-        self, block: Block, samples: Samples, ctx: Context, *, mergeable: bool
-    ) -> ClassMoments:
-        per_feature = self.scale is not None
-        return class_moments(block, samples, ctx, per_feature=per_feature, mergeable=mergeable)
-
-    def _empty_statistics(self, block: Block, n_classes: int, ctx: Context) -> ClassMoments:
-        per_feature, raw = self.scale is not None, block.has_implicit_zeros
-        return ClassMoments.empty(block, n_classes, per_feature=per_feature, raw=raw)
 
     def _solve_from(
         self, statistics: ClassMoments, params: dict[str, Any], ctx: Context

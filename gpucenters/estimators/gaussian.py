@@ -12,7 +12,6 @@ from ..arrays.namespace import to_numpy
 from ..arrays.special import chi2_tail
 from ..arrays.typing import Array
 from ..blocks.block import Block
-from ..blocks.samples import Samples
 from ..solvers.blocked import GaussianBlocks
 from ..solvers.densities import Params, negative_log_density
 from ..solvers.gaussian import (
@@ -27,7 +26,7 @@ from ..solvers.permutation import NullGain
 from ..solvers.priors import log_priors
 from ..solvers.selection import Selection
 from ..statistics.base import Recipe
-from ..statistics.moments import ClassMoments, class_moments
+from ..statistics.moments import ClassMoments
 from ._base import read_only
 from ._counts import ClassPriors, LikelihoodRatioTests
 from ._fitted import learned
@@ -152,23 +151,11 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
         params = {name: getattr(self, name) for name in names}
         return params | {"priors": snapshot(self.priors)}
 
-    def _check_classes(self, weight: tuple[float, ...]) -> None:
-        _log_prior(self.priors, weight)
-
-    def _log_prior(self) -> list[float]:
-        return _log_prior(self._ready().params["priors"], self._class_weight())
+    def _priors(self, params: dict[str, Any], weight: tuple[float, ...]) -> list[float]:
+        return log_priors("empirical" if params["priors"] is None else params["priors"], weight)
 
     def _recipe(self) -> Recipe:
         return Recipe("class moments", per_feature=True)
-
-    def _make_statistics(
-        self, block: Block, samples: Samples, ctx: Context, *, mergeable: bool
-    ) -> ClassMoments:
-        return class_moments(block, samples, ctx, per_feature=True)
-
-    def _empty_statistics(self, block: Block, n_classes: int, ctx: Context) -> ClassMoments:
-        raw = block.has_implicit_zeros
-        return ClassMoments.empty(block, n_classes, per_feature=True, raw=raw)
 
     def _solve_from(
         self, statistics: ClassMoments, params: dict[str, Any], ctx: Context
@@ -250,7 +237,3 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
     def feature_importances_(self) -> np.ndarray:
         """The gain of each feature, on the host: what meta-estimators rank features by."""
         return read_only(to_numpy(self.scores_))
-
-
-def _log_prior(priors: Any, weight: tuple[float, ...]) -> list[float]:
-    return log_priors("empirical" if priors is None else priors, weight)

@@ -17,7 +17,7 @@ from ..blocks.readers import NotNegative
 from ..blocks.samples import check_every_class, make_samples
 from ..solvers.baselines import log_share_ratio
 from ..solvers.smoothing import check_alpha
-from ..statistics.class_sums import class_sums
+from ..statistics.base import Recipe
 from .labels import encode, host_labels, raise_for_one_class
 from .validation import check_X, require_backend, validated
 
@@ -136,7 +136,7 @@ class LogRatioScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             k = len(classes)
             samples = make_samples(codes, n, ctx.backend, n_classes=k, sample_weight=sample_weight)
             check_every_class(samples, classes)
-            sums = class_sums(block, samples, ctx)
+            sums = Recipe("class sums").of(block, samples, ctx)
             pairs = [sums] if k == 2 else sums.one_vs_rest()
             return ctx.backend.xp.stack([log_share_ratio(pair, ctx, alpha) for pair in pairs])
 

@@ -22,7 +22,7 @@ from ..solvers.mahalanobis import MahalanobisCenters, solve_mahalanobis
 from ..solvers.selection import Selection
 from ..solvers.support import needs_full
 from ..statistics.base import Recipe
-from ..statistics.cross_moments import CrossMoments, check_size, cross_moments
+from ..statistics.cross_moments import CrossMoments, check_size
 from ._base import read_only
 from ._fitted import Fitted, learned
 from ._linear import NearestCenterDecision
@@ -169,18 +169,18 @@ class MahalanobisCenterClassifier(
 
     # --- fitting -------------------------------------------------------------------------------
 
-    def _needs_fourth(self, *, more_to_come: bool) -> bool:
-        """Whether to keep fourth moments; for "auto" only where the data cannot be read again."""
-        return is_named(self.shrinkage, "ledoit-wolf") or (
-            more_to_come
-            and is_named(self.shrinkage, "auto")
-            and is_named(self.covariance, "pooled")
-        )
+    def _recipe(self) -> Recipe:
+        return Recipe("cross moments", fourth=is_named(self.shrinkage, "ledoit-wolf"))
 
-    def _check_data(self, block: Block, n_classes: int, ctx: Context, *, streaming: bool) -> None:
+    def _recipe_of_parts(self) -> Recipe:
+        # "auto" needs fourth moments as well, or the data once more, which are gone by then.
+        automatic = is_named(self.shrinkage, "auto") and is_named(self.covariance, "pooled")
+        return Recipe("cross moments", fourth=self._recipe().fourth or automatic)
+
+    def _check_data(self, block: Block, n_classes: int, ctx: Context, *, mergeable: bool) -> None:
         """Raise for data too wide, or that a given covariance does not fit, before any work."""
-        m, fourth = block.shape[1], self._needs_fourth(more_to_come=streaming)
-        check_size(m, n_classes, ctx.limit, fourth=fourth, streaming=streaming)
+        recipe, m = self._recipe_of_parts() if mergeable else self._recipe(), block.shape[1]
+        check_size(m, n_classes, ctx.limit, fourth=recipe.fourth, streaming=mergeable)
         if not isinstance(self.covariance, str):
             given_covariance(self.covariance, m, block.backend)
 
@@ -191,21 +191,6 @@ class MahalanobisCenterClassifier(
                 "shrinkage='ledoit-wolf' needs sums that earlier calls did not keep: set it before "
                 "the first batch."
             )
-
-    def _recipe(self) -> Recipe:
-        return Recipe("cross moments", fourth=self._needs_fourth(more_to_come=False))
-
-    def _make_statistics(
-        self, block: Block, samples: Samples, ctx: Context, *, mergeable: bool
-    ) -> CrossMoments:
-        self._check_data(block, samples.n_classes, ctx, streaming=mergeable)
-        fourth = self._needs_fourth(more_to_come=mergeable)
-        return cross_moments(block, samples, ctx, fourth=fourth, mergeable=mergeable)
-
-    def _empty_statistics(self, block: Block, n_classes: int, ctx: Context) -> CrossMoments:
-        self._check_data(block, n_classes, ctx, streaming=True)
-        fourth = self._needs_fourth(more_to_come=True)
-        return CrossMoments.empty(block.backend, n_classes, block.shape[1], fourth=fourth)
 
     def _solve(self, block: Block, samples: Samples, ctx: Context) -> Fitted:
         self._check_classes(tuple(samples.class_weight))

@@ -12,7 +12,6 @@ from ..arrays.special import chi2_tail
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.readers import Binarized, NotNegative
-from ..blocks.samples import Samples
 from ..solvers.bernoulli import BernoulliCenters, binarized, check_binarize, solve_bernoulli
 from ..solvers.blocked import BernoulliBlocks
 from ..solvers.likelihood_ratio import bernoulli_ratio
@@ -28,7 +27,7 @@ from ..solvers.permutation import NullGain
 from ..solvers.selection import Selection
 from ..solvers.smoothing import check_alpha
 from ..statistics.base import Recipe
-from ..statistics.class_sums import ClassSums, class_sums
+from ..statistics.class_sums import ClassSums
 from ._base import read_only
 from ._counts import CountNaiveBayes, LikelihoodRatioTests
 from ._fitted import learned
@@ -40,14 +39,6 @@ class _NaiveBayes(LinearDecision, CountNaiveBayes):
 
     def _recipe(self) -> Recipe:
         return Recipe("class sums", self._reader())
-
-    def _make_statistics(
-        self, block: Block, samples: Samples, ctx: Context, *, mergeable: bool
-    ) -> ClassSums:
-        return class_sums(block, samples, ctx)
-
-    def _empty_statistics(self, block: Block, n_classes: int, ctx: Context) -> ClassSums:
-        return ClassSums.empty(block, n_classes)
 
     @learned
     def feature_log_prob_(self) -> Array:

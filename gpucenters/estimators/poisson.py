@@ -13,7 +13,6 @@ from ..arrays.special import chi2_tail, f_tail
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.readers import NotNegative
-from ..blocks.samples import Samples
 from ..solvers.blocked import PoissonBlocks
 from ..solvers.likelihood_ratio import poisson_ratio
 from ..solvers.null_gains import poisson_null_gain
@@ -28,7 +27,7 @@ from ..solvers.poisson import (
 from ..solvers.selection import Selection
 from ..solvers.smoothing import check_alpha
 from ..statistics.base import Recipe
-from ..statistics.exposed_sums import ExposedSums, exposed_sums
+from ..statistics.exposed_sums import ExposedSums
 from ._base import read_only
 from ._counts import CountNaiveBayes, LikelihoodRatioTests
 from ._exposure import ExposedClassifier
@@ -178,15 +177,6 @@ class SparsePoissonNB(ExposedClassifier, CountNaiveBayes, LikelihoodRatioTests):
         before = self._needed_statistics("partial_fit").recipe.exposure == "given"
         if before != (self._of_rows is not None):
             raise ValueError("exposure= must be handed to each call of partial_fit, or to none.")
-
-    def _make_statistics(
-        self, block: Block, samples: Samples, ctx: Context, *, mergeable: bool
-    ) -> ExposedSums:
-        return exposed_sums(block, samples, ctx, self._kind(), squares=self._keeps_squares())
-
-    def _empty_statistics(self, block: Block, n_classes: int, ctx: Context) -> ExposedSums:
-        kind, squares = self._kind(), self._keeps_squares()
-        return ExposedSums.of_no_samples(block, n_classes, kind, squares=squares)
 
     def _solve_from(
         self, statistics: ExposedSums, params: dict[str, Any], ctx: Context

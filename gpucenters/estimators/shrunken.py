@@ -8,13 +8,12 @@ from typing import Any, Self
 
 from ..arrays.context import Context
 from ..blocks.block import Block
-from ..blocks.samples import Samples
 from ..solvers.null_gains import shrunken_null_gain
 from ..solvers.permutation import NullGain
 from ..solvers.shrunken import ShrunkenCenters, check_offset, check_threshold, solve_shrunken
 from ..solvers.support import needs_full
 from ..statistics.base import Recipe
-from ..statistics.moments import ClassMoments, class_moments
+from ..statistics.moments import ClassMoments
 from ._fitted import learned
 from ._linear import NearestCenterDecision
 from ._selector import FeatureSelector
@@ -141,15 +140,6 @@ class ShrunkenCentroidClassifier(NearestCenterDecision, FeatureSelector, Statist
 
     def _recipe(self) -> Recipe:
         return Recipe("class moments", per_feature=True)
-
-    def _make_statistics(
-        self, block: Block, samples: Samples, ctx: Context, *, mergeable: bool
-    ) -> ClassMoments:
-        return class_moments(block, samples, ctx, per_feature=True)
-
-    def _empty_statistics(self, block: Block, n_classes: int, ctx: Context) -> ClassMoments:
-        raw = block.has_implicit_zeros
-        return ClassMoments.empty(block, n_classes, per_feature=True, raw=raw)
 
     def _solve_from(
         self, statistics: ClassMoments, params: dict[str, Any], ctx: Context

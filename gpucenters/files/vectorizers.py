@@ -118,8 +118,8 @@ def _check_pattern(pattern: str) -> None:
     if not _SIMPLE.fullmatch(pattern):
         warn(
             f"the token pattern {pattern!r} of the model file has groups, or repeats more than its "
-            "last character: it may take very long on some texts. If the file is a stranger's, make "
-            "sure that it does not, or leave the file alone."
+            "last character: it may take very long on some texts. Where a stranger made the file, "
+            "make sure that it does not, or leave the file alone."
         )
 
 

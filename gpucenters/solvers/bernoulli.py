@@ -14,7 +14,8 @@ from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.readers import Binarized
 from ..blocks.samples import Samples
-from ..statistics.class_sums import ClassSums, class_sums
+from ..statistics.base import Recipe
+from ..statistics.class_sums import ClassSums
 from .centers import LinearCenters
 from .divergence import phi
 from .entry import solve_from_data
@@ -264,7 +265,7 @@ def bernoulli_nb(
 
     def solve(block: Block, samples: Samples, ctx: Context) -> BernoulliCenters:
         block = binarized(block, binarize, "bernoulli_nb")
-        return solve_bernoulli(class_sums(block, samples, ctx), ctx, alpha)
+        return solve_bernoulli(Recipe("class sums").of(block, samples, ctx), ctx, alpha)
 
     return solve_from_data(solve, X, y, n_classes, sample_weight, device, memory_budget)
 

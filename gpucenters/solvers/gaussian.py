@@ -16,7 +16,8 @@ from ..blocks.errors import raise_overflow
 from ..blocks.far_features import with_far_features
 from ..blocks.readers import Squared
 from ..blocks.samples import Samples
-from ..statistics.moments import ClassMoments, class_moments
+from ..statistics.base import Recipe
+from ..statistics.moments import ClassMoments
 from .centers import SparseCenters
 from .close_scores import UNIT_ROUNDOFF
 from .densities import DensityTerms, Params, negative_log_density
@@ -399,7 +400,7 @@ def gaussian_nb(
     check_gaussian(pooling, var_smoothing, ddof)
 
     def solve(block: Block, samples: Samples, ctx: Context) -> GaussianCenters:
-        moments = class_moments(block, samples, ctx, per_feature=True)
+        moments = Recipe("class moments", per_feature=True).of(block, samples, ctx)
         return solve_gaussian(moments, ctx, float(pooling), float(var_smoothing), int(ddof))
 
     return solve_from_data(solve, X, y, n_classes, sample_weight, device, memory_budget)

@@ -17,8 +17,7 @@ from ..blocks.labelled_columns import LabelledColumns
 from ..blocks.samples import Samples
 from ..blocks.segment_terms import DistanceTerms
 from ..blocks.sorted_columns import SortedColumns
-from ..statistics.base import Statistics
-from ..statistics.moments import class_moments
+from ..statistics.base import Recipe, Statistics
 from .centers import SparseCenters
 from .close_scores import UNIT_ROUNDOFF
 from .entry import solve_from_data
@@ -111,7 +110,7 @@ def solve_l1(block: Block, samples: Samples, ctx: Context, scale: str | None = N
     backend, xp = block.backend, block.backend.xp
     sigma = None
     if scale is not None:
-        moments = class_moments(block, samples, ctx, per_feature=True)
+        moments = Recipe("class moments", per_feature=True).of(block, samples, ctx)
         scales = feature_scale(moments, scale, ctx)
         sigma = scales.sigma
         if scale == "pooled":

@@ -14,8 +14,8 @@ from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.errors import raise_overflow
 from ..blocks.samples import Samples
-from ..statistics.base import Statistics
-from ..statistics.moments import ClassMoments, class_moments
+from ..statistics.base import Recipe, Statistics
+from ..statistics.moments import ClassMoments
 from .centers import LinearCenters
 from .close_scores import PairForm, pair_form, scaled_metric
 from .entry import solve_from_data
@@ -263,7 +263,8 @@ def l2_centers(
     """
 
     def solve(block: Block, samples: Samples, ctx: Context) -> L2Centers:
-        moments = class_moments(block, samples, ctx, per_feature=scale is not None)
+        recipe = Recipe("class moments", per_feature=scale is not None)
+        moments = recipe.of(block, samples, ctx)
         return solve_l2(moments, ctx, scale)
 
     return solve_from_data(solve, X, y, n_classes, sample_weight, device, memory_budget)

@@ -15,7 +15,8 @@ from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.readers import NotNegative
 from ..blocks.samples import Samples
-from ..statistics.class_sums import ClassSums, class_sums, feature_sums
+from ..statistics.base import Recipe
+from ..statistics.class_sums import ClassSums, feature_sums
 from .centers import Centers
 from .divergence import divergence
 from .duality import DualPoint, solve_dual
@@ -350,6 +351,7 @@ def multinomial_nb(
 
     def solve(block: Block, samples: Samples, ctx: Context) -> MultinomialCenters:
         block = block.read_as(NotNegative("multinomial_nb"))
-        return solve_multinomial(class_sums(block, samples, ctx), ctx, alpha, tol)
+        sums = Recipe("class sums").of(block, samples, ctx)
+        return solve_multinomial(sums, ctx, alpha, tol)
 
     return solve_from_data(solve, X, y, n_classes, sample_weight, device, memory_budget)

@@ -13,7 +13,8 @@ from ..blocks.block import Block
 from ..blocks.errors import raise_overflow
 from ..blocks.readers import NotNegative
 from ..blocks.samples import Samples
-from ..statistics.exposed_sums import ExposedSums, exposed_sums
+from ..statistics.base import Recipe
+from ..statistics.exposed_sums import ExposedSums
 from .centers import SparseCenters
 from .divergence import log1p, phi
 from .entry import solve_from_data
@@ -341,7 +342,8 @@ def poisson_nb(
         block = block.read_as(NotNegative("poisson_nb"))
         squares = scale is not None
         samples = exposed_samples(block, samples, kind, given, ctx, squares=squares)
-        sums = exposed_sums(block, samples, ctx, kind, squares=squares)
+        recipe = Recipe("exposed sums", per_feature=squares, exposure=kind)
+        sums = recipe.of(block, samples, ctx)
         return solve_poisson(sums, ctx, alpha, scaled=squares)
 
     return solve_from_data(solve, X, y, n_classes, sample_weight, device, memory_budget)

@@ -14,7 +14,8 @@ from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.errors import raise_overflow
 from ..blocks.samples import Samples
-from ..statistics.moments import ClassMoments, class_moments
+from ..statistics.base import Recipe
+from ..statistics.moments import ClassMoments
 from .centers import Centers
 from .deviations import class_deviations, zero_if_constant
 from .entry import solve_from_data
@@ -366,6 +367,7 @@ def shrunken_centroids(
     check_offset(offset)
 
     def solve(block: Block, samples: Samples, ctx: Context) -> ShrunkenCenters:
-        return solve_shrunken(class_moments(block, samples, ctx, per_feature=True), ctx, offset)
+        moments = Recipe("class moments", per_feature=True).of(block, samples, ctx)
+        return solve_shrunken(moments, ctx, offset)
 
     return solve_from_data(solve, X, y, n_classes, sample_weight, device, memory_budget)

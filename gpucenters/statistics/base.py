@@ -7,9 +7,10 @@ another (`Statistics._add_class`); the rest follows from these two.
 from __future__ import annotations
 
 import itertools
+import math
 import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self, cast
 
 from ..arrays.backend import Backend, restore_or_host
@@ -65,6 +66,27 @@ class Recipe:
             and self.exposure in (needed.exposure, "given")
         )
 
+    def empty(self, block: Block, n_classes: int) -> Any:
+        """Statistics of no samples, for blocks like this one.
+
+        Raises
+        ------
+        MemoryError
+            That says how much they need.
+        """
+        return _KINDS[self.kind].empty(block, n_classes, self)
+
+    def of(self, block: Block, samples: Samples, ctx: Context, *, mergeable: bool = False) -> Any:
+        """The statistics of a block that is seen whole; ``mergeable`` where others may follow.
+
+        Raises
+        ------
+        ValueError
+            For values that are not finite, that the block's reader refuses, or whose squares
+            overflow. They are searched for only if a sum is not finite.
+        """
+        return _KINDS[self.kind].of(block, samples, ctx, self, mergeable=mergeable)
+
     def __str__(self) -> str:
         parts = [self.kind]
         parts += [f"of values read by {self.reader}"] if self.reader else []
@@ -74,6 +96,9 @@ class Recipe:
         parts += ["with numbers of values other than zero"] if self.nonzero else []
         parts += [f"for final class weights {list(self.final)}"] if self.final else []
         return " ".join(parts)
+
+
+_KINDS: dict[str, type[Statistics]] = {}  # the class of each kind of statistics
 
 
 @dataclass(eq=False)
@@ -116,6 +141,37 @@ class Statistics:
     nonzero: Array | None = None
     # (columns, statistics of these) that the arrays do not hold yet; not a field: never pickled.
     _pending = cast("tuple[Array, Any] | None", None)
+
+    def __init_subclass__(cls, kind: str) -> None:
+        _KINDS[kind] = cls
+
+    @classmethod
+    def empty(cls, block: Block, n_classes: int, recipe: Recipe) -> Self:
+        """Statistics of no samples, for blocks like this one: see `Recipe`."""
+        backend, shapes = block.backend, cls._shapes(block, n_classes, recipe)
+        try:
+            arrays: dict[str, Any] = {name: backend.zeros(shape) for name, shape in shapes.items()}
+        except MemoryError as error:
+            size = sum(8 * math.prod(shape) for shape in shapes.values())
+            raise TooLargeError(
+                f"the sums of {n_classes} classes x {block.shape[1]:,} features need {size:,} "
+                "bytes, more than there is."
+            ) from error
+        recipe = replace(recipe, reader=block.reader)
+        return cls(backend, recipe, [0.0] * n_classes, [0] * n_classes, **arrays)
+
+    @classmethod
+    def _shapes(cls, block: Block, k: int, recipe: Recipe) -> dict[str, tuple[int, ...]]:
+        """The shapes of the arrays of no samples."""
+        shape: tuple[int, ...] = (k, block.shape[1])
+        return {"total": shape} | ({"nonzero": shape} if recipe.nonzero else {})
+
+    @classmethod
+    def of(
+        cls, block: Block, samples: Samples, ctx: Context, recipe: Recipe, *, mergeable: bool
+    ) -> Self:
+        """The statistics of a block that is seen whole: see `Recipe`."""
+        return cls.empty(block, samples.n_classes, recipe).add(block, samples, ctx)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -480,19 +536,5 @@ class Statistics:
                 setattr(self, name, self.backend.move(value))
 
 
-def nonzero_sums(block: Block, n_classes: int) -> Array | None:
-    """Zeros for the numbers of values other than zero, where a block is counted: (K, m)."""
-    return block.backend.zeros((n_classes, block.shape[1])) if block.counts_nonzero else None
-
-
 def _copy(x: Array, xp: Any) -> Array:
     return xp.asarray(x, copy=True)
-
-
-def sums_too_large(n_classes: int, n_features: int, arrays: int) -> TooLargeError:
-    """The error for sums that do not fit into memory."""
-    size = 8 * n_classes * n_features * arrays
-    return TooLargeError(
-        f"the sums of {n_classes} classes x {n_features:,} features need {size:,} bytes, more than "
-        "there is."
-    )

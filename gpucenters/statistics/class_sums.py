@@ -17,29 +17,22 @@ from ..blocks.block import Block
 from ..blocks.conditioning import EXACT_INTEGERS
 from ..blocks.errors import raise_overflow
 from ..blocks.samples import Samples
-from .base import Recipe, Statistics, nonzero_sums, sums_too_large
+from .base import Recipe, Statistics
 
 
 @dataclass(eq=False)
-class ClassSums(Statistics):
+class ClassSums(Statistics, kind="class sums"):
     """Weights, counts and weighted sums of the classes."""
 
     @classmethod
-    def empty(cls, block: Block, n_classes: int) -> Self:
-        """Sums of no samples, for blocks like this one.
-
-        Raises
-        ------
-        MemoryError
-            That says how much they need.
-        """
-        backend, m = block.backend, block.shape[1]
-        try:
-            total, nonzero = backend.zeros((n_classes, m)), nonzero_sums(block, n_classes)
-        except MemoryError as error:
-            raise sums_too_large(n_classes, m, 1) from error
-        recipe = Recipe("class sums", block.reader, nonzero=block.counts_nonzero)
-        return cls(backend, recipe, [0.0] * n_classes, [0] * n_classes, total, nonzero=nonzero)
+    def of(
+        cls, block: Block, samples: Samples, ctx: Context, recipe: Recipe, *, mergeable: bool
+    ) -> Self:
+        found = super().of(block, samples, ctx, recipe, mergeable=mergeable)
+        for name, axes, sums in found._arrays():
+            if "feature" in axes and name != "nonzero":
+                _require_finite(sums, block, ctx)
+        return found
 
     def add(self, block: Block, samples: Samples, ctx: Context) -> Self:
         block.add_sums(samples, RawSums(self.total, nonzero=self.nonzero), ctx)
@@ -55,21 +48,7 @@ class ClassSums(Statistics):
         return self._less(raw, samples)
 
 
-def class_sums(block: Block, samples: Samples, ctx: Context) -> ClassSums:
-    """Class sums of a block.
-
-    Raises
-    ------
-    ValueError
-        For values that are not finite, or that the block's reader refuses. They are searched for
-        only if a sum is not finite.
-    """
-    sums = ClassSums.empty(block, samples.n_classes).add(block, samples, ctx)
-    require_finite_sums(sums.total, block, ctx)
-    return sums
-
-
-def require_finite_sums(sums: Array, block: Block, ctx: Context) -> None:
+def _require_finite(sums: Array, block: Block, ctx: Context) -> None:
     """Raise for the first bad value of a block if its sums, (K, m), are not finite."""
     if not all(math.isfinite(s) for s in feature_sums(sums, ctx)):
         block.check_finite(False, ctx)

@@ -14,12 +14,12 @@ from ..arrays.typing import Array
 from ..blocks.accumulators import RawSums
 from ..blocks.block import Block
 from ..blocks.samples import Samples
-from .base import Recipe, nonzero_sums, sums_too_large
-from .class_sums import ClassSums, feature_sums, require_finite_sums
+from .base import Recipe
+from .class_sums import ClassSums, feature_sums
 
 
 @dataclass(eq=False)
-class ExposedSums(ClassSums):
+class ExposedSums(ClassSums, kind="exposed sums"):
     """Weights, counts and weighted sums of the classes, and how much they were exposed.
 
     Attributes
@@ -41,27 +41,13 @@ class ExposedSums(ClassSums):
     square: Array | None = None
 
     @classmethod
-    def of_no_samples(cls, block: Block, n_classes: int, exposure: str, *, squares: bool) -> Self:
-        """Sums of no samples, for blocks like this one.
-
-        Parameters
-        ----------
-        block : Block
-        n_classes : int
-        exposure : {"total", "unit", "given"}
-        squares : bool
-        """
-        backend, shape = block.backend, (n_classes, block.shape[1])
-        counted = block.counts_nonzero
-        recipe = Recipe("exposed sums", block.reader, squares, exposure=exposure, nonzero=counted)
-        try:
-            total, square = backend.zeros(shape), backend.zeros(shape) if squares else None
-            nonzero = nonzero_sums(block, n_classes)
-        except MemoryError as error:
-            raise sums_too_large(*shape, 1 + squares) from error
-        given = backend.zeros(n_classes) if exposure == "given" else None
-        zeros = [0.0] * n_classes, [0] * n_classes
-        return cls(backend, recipe, *zeros, total, nonzero=nonzero, exposure=given, square=square)
+    def _shapes(cls, block: Block, k: int, recipe: Recipe) -> dict[str, tuple[int, ...]]:
+        shapes = super()._shapes(block, k, recipe)
+        if recipe.per_feature:
+            shapes["square"] = shapes["total"]
+        if recipe.exposure == "given":
+            shapes["exposure"] = (k,)
+        return shapes
 
     def add(self, block: Block, samples: Samples, ctx: Context) -> Self:
         block.add_sums(samples, RawSums(self.total, self.square, nonzero=self.nonzero), ctx)
@@ -89,15 +75,3 @@ class ExposedSums(ClassSums):
         if self.recipe.exposure == "total":
             return feature_sums(self.total, ctx)
         return list(self.class_weight)
-
-
-def exposed_sums(
-    block: Block, samples: Samples, ctx: Context, exposure: str, *, squares: bool
-) -> ExposedSums:
-    """Exposed sums of a block; raises as `class_sums` does."""
-    empty = ExposedSums.of_no_samples(block, samples.n_classes, exposure, squares=squares)
-    sums = empty.add(block, samples, ctx)
-    require_finite_sums(sums.total, block, ctx)
-    if sums.square is not None:
-        require_finite_sums(sums.square, block, ctx)
-    return sums

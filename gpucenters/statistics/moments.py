@@ -15,12 +15,12 @@ from ..blocks.block import Block
 from ..blocks.conditioning import EXACT_INTEGERS, is_ill_conditioned
 from ..blocks.errors import LARGEST_SQUARABLE
 from ..blocks.samples import Samples
-from .base import Recipe, Statistics, nonzero_sums, sums_too_large
+from .base import Recipe, Statistics
 from .raw_sums import about_mean, are_well_conditioned, squared_norms
 
 
 @dataclass(eq=False)
-class ClassMoments(Statistics):
+class ClassMoments(Statistics, kind="class moments"):
     """Weights, counts, sums and second moments of the classes, in one of two forms.
 
     *Centred*: sums of squares about the class means, merged by Chan's formula. Dense data give it.
@@ -73,36 +73,33 @@ class ClassMoments(Statistics):
     ill_centred: Array | None = None
 
     @classmethod
-    def empty(cls, block: Block, n_classes: int, *, per_feature: bool, raw: bool) -> Self:
-        """Moments of no samples.
+    def _shapes(cls, block: Block, k: int, recipe: Recipe) -> dict[str, tuple[int, ...]]:
+        shapes = super()._shapes(block, k, recipe)
+        raw = "square" if recipe.per_feature else "sum_of_squares"
+        second = raw if block.has_implicit_zeros else "centred"
+        return shapes | {second: shapes["total"] if recipe.per_feature else (k,)}
 
-        Parameters
-        ----------
-        block : Block
-        n_classes : int
-        per_feature : bool
-            Whether second moments are kept for each feature.
-        raw : bool
-            The form.
-
-        Raises
-        ------
-        MemoryError
-            That says how much they need.
-        """
-        backend, m = block.backend, block.shape[1]
-        recipe = Recipe("class moments", block.reader, per_feature, nonzero=block.counts_nonzero)
-        shape = (n_classes, m) if per_feature else (n_classes,)
-        name = "centred" if not raw else "square" if per_feature else "sum_of_squares"
-        try:
-            total, second = backend.zeros((n_classes, m)), backend.zeros(shape)
-            nonzero = nonzero_sums(block, n_classes)
-        except MemoryError as error:
-            raise sums_too_large(n_classes, m, 1 + per_feature) from error
-        new = cls(backend, recipe, [0.0] * n_classes, [0] * n_classes, total, nonzero=nonzero)
-        setattr(new, name, second)
-        new.norms = [0.0] * n_classes
-        return new
+    @classmethod
+    def of(
+        cls, block: Block, samples: Samples, ctx: Context, recipe: Recipe, *, mergeable: bool
+    ) -> Self:
+        # Mergeable moments know whether the block holds integers, of which unions are exact.
+        moments = super().of(block, samples, ctx, recipe, mergeable=mergeable)
+        if moments.sum_of_squares is not None:
+            moments.integers = False
+            norms = moments.norms = squared_norms(moments.total, ctx)
+            if mergeable or not moments._is_accurate(norms, least=1):
+                moments.integers = samples.has_integer_weights and block.holds_integers(ctx)
+                if not moments._is_accurate(norms):  # the raw sums cancel: the block is read again
+                    moments = cls.empty(block, samples.n_classes, recipe)
+                    moments._become_centred(ctx)
+                    moments.add(block, samples, ctx)
+        huge = moments.may_hide_overflow(ctx)
+        if huge or not all(math.isfinite(s) for s in moments.within_sum_of_squares(ctx)):
+            block.check_finite(True, ctx)
+            if not huge:
+                raise ValueError("the sums of squares of X overflow float64. Rescale the features.")
+        return moments
 
     # --- adding and merging --------------------------------------------------------------------
 
@@ -121,6 +118,8 @@ class ClassMoments(Statistics):
     def add_batch(
         self, block: Block, samples: Samples, ctx: Context, *, shared: bool = False
     ) -> Self:
+        if self.norms is None and self.sum_of_squares is not None:
+            self.norms = squared_norms(self.total, ctx)
         new = super().add_batch(block, samples, ctx, shared=shared)
         if new.sum_of_squares is None:
             return new
@@ -153,9 +152,7 @@ class ClassMoments(Statistics):
 
     def _narrowed(self, block: Block) -> tuple[Array, Block] | None:
         # Where the weight of a class grows, its centred squares change in every column.
-        if self.centred is not None or (self.sum_of_squares is not None and self.norms is None):
-            return None
-        return block.narrowed(self.ill_conditioned)
+        return None if self.centred is not None else block.narrowed(self.ill_conditioned)
 
     def _add_raw(self, block: Block, samples: Samples, ctx: Context) -> None:
         raw = RawSums(self.total, self.square, self.sum_of_squares, self.nonzero)
@@ -388,38 +385,3 @@ def _may_cancel(parts: Sequence[ClassMoments], unions: Sequence[int], ctx: Conte
         if not apart._is_accurate(norms, least=1):
             return True
     return False
-
-
-def class_moments(
-    block: Block, samples: Samples, ctx: Context, *, per_feature: bool, mergeable: bool = False
-) -> ClassMoments:
-    """Moments of one block, seen whole: where its raw sums cancel, it is read again.
-
-    ``mergeable`` moments know whether the block holds integers, of which unions are exact.
-
-    Raises
-    ------
-    ValueError
-        For values that are not finite or whose squares overflow. They are searched for only if a
-        sum is not finite.
-    """
-
-    def read(raw: bool) -> ClassMoments:
-        k = samples.n_classes
-        moments = ClassMoments.empty(block, k, per_feature=per_feature, raw=raw)
-        return moments.add(block, samples, ctx)
-
-    moments = read(raw=block.has_implicit_zeros)
-    if moments.sum_of_squares is not None:
-        moments.integers = False
-        norms = moments.norms = squared_norms(moments.total, ctx)
-        if mergeable or not moments._is_accurate(norms, least=1):
-            moments.integers = samples.has_integer_weights and block.holds_integers(ctx)
-            if not moments._is_accurate(norms):
-                moments = read(raw=False)
-    huge = moments.may_hide_overflow(ctx)
-    if huge or not all(math.isfinite(s) for s in moments.within_sum_of_squares(ctx)):
-        block.check_finite(True, ctx)
-        if not huge:
-            raise ValueError("the sums of squares of X overflow float64. Rescale the features.")
-    return moments

@@ -18,7 +18,7 @@ def check(
     device: Annotated[
         str, typer.Option("--device", "-d", metavar="auto|cpu|cuda|cuda:N", help="What to check.")
     ] = "auto",
-    minutes: Annotated[float, typer.Option(min=0.1, help="Time for all checks.")] = 3.0,
+    minutes: Annotated[float, typer.Option(min=0.1, help="Time for all checks.")] = 10.0,
     json: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write the findings, after each check.")
     ] = None,
@@ -42,7 +42,7 @@ def check(
     backend = resolve_backend(device, None)
     if device == "auto":
         device = "cuda" if is_cupy(backend.xp) else "cpu"
-    report = _Report(device, json)
+    report = Report(device, json)
     for each, outcome in run_all(plan, device, 60 * minutes):
         report.add(each, outcome)
     report.end()
@@ -50,7 +50,7 @@ def check(
         raise typer.Exit(1)
 
 
-class _Report:
+class Report:
     """Findings as they come."""
 
     def __init__(self, device: str, path: str | None) -> None:

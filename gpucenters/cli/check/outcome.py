@@ -56,8 +56,11 @@ class Check:
         It takes the name of a device.
     limit : float
         Seconds after which it counts as hanging.
+    fresh : bool
+        Whether it needs a process in which nothing has used the device yet.
     """
 
     name: str
     work: Callable[[str], Outcome]
     limit: float = 90.0
+    fresh: bool = False

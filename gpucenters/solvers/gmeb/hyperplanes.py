@@ -14,7 +14,7 @@ from ...arrays.typing import Array
 from ...blocks.block import Block
 from ...blocks.samples import Samples
 from ...blocks.two_classes import TwoClasses
-from ...statistics.moments import class_moments
+from ...statistics.base import Recipe
 from ..centers import Centers
 from ..entry import solve_from_data
 from ..linear_form import LinearForm
@@ -129,7 +129,7 @@ class MarginProblems:
             For values that are not finite, or too large to be squared.
         """
         xp, backend = ctx.backend.xp, ctx.backend
-        moments = class_moments(block, samples, ctx, per_feature=True)
+        moments = Recipe("class moments", per_feature=True).of(block, samples, ctx)
         k, m = moments.shape
         w, n = backend.asarray(moments.class_weight)[:, None], sum(moments.count)
         mean, squares = backend.zeros(m), backend.zeros((k, m))

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from cupy._fake import devices
 from cupy._fake.counting import counter
 from cupy._fake.subnormal import flushed
 
@@ -75,7 +74,7 @@ def _prepare(key: Any) -> tuple[list[Any], bool]:
                 "arrays used as indices must be of integer or boolean type. "
                 f"(actual: {entries[i].dtype.type})"
             )
-        devices.require_current(entries[i]._device_id)
+        entries[i]._use()
         advanced = True
     return entries, advanced
 
@@ -114,7 +113,7 @@ def getitem(array: ndarray, key: Any) -> ndarray:
         # The ellipsis makes NumPy give a 0-d view where it would give a scalar.
         basic = entries if any(e is Ellipsis for e in entries) else [*entries, Ellipsis]
         return type(array)._wrap(array._host[tuple(basic)], base=array)
-    devices.require_current(array._device_id)
+    array._use()
     taken = array._host[_host_key(array, entries, "mask getitem")]
     return type(array)._wrap(np.array(taken, copy=True))
 
@@ -124,13 +123,13 @@ def setitem(array: ndarray, key: Any, value: Any) -> None:
 
     entries, advanced = _prepare(key)
     if isinstance(value, ndarray):
-        devices.require_current(value._device_id)
+        value._use()
     elif advanced:
         value = _upload(value, array.dtype)
     else:
         getitem(array, key).fill(value)
         return
-    devices.require_current(array._device_id)
+    array._use()
     host_key = _host_key(array, entries, "mask setitem")
     host = value._host
     if host.dtype != array.dtype:
@@ -151,6 +150,6 @@ def scatter(array: ndarray, key: Any, value: Any, operation: str) -> None:
         )
     value = value if isinstance(value, ndarray) else _upload(value, array.dtype)
     for operand in (array, value):
-        devices.require_current(operand._device_id)
+        operand._use()
     host_key = _host_key(array, entries, f"mask scatter_{operation}")
     _SCATTER[operation].at(array._host, host_key, value._host.astype(array.dtype, copy=False))

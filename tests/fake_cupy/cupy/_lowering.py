@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from cupy._fake import counting, devices
+from cupy._fake import counting
 from cupy._ndarray import ndarray
 
 
@@ -63,6 +63,6 @@ def run(
     if launches:
         counting.counter.launches += 1
         for array in seen:
-            devices.require_current(array._device_id)
+            array._use()
     with np.errstate(all="ignore"):  # a device has no floating-point warnings
         return lift(function(*lowered, **options), seen)

@@ -65,6 +65,7 @@ def _view(name: str) -> Callable[..., Any]:
 class Methods:
     __slots__ = ()
     _host: np.ndarray
+    _allocation: Any
 
     def _run(self, function: Any, *args: Any, launches: bool = True, **kwargs: Any) -> Any:
         from cupy._lowering import run
@@ -131,8 +132,10 @@ class Methods:
 
     def copy(self, order: str = "C") -> Any:
         """A copy on the current device, wherever the array lives: this is how it travels."""
+        from cupy._fake import flight, streams
         from cupy._ndarray import ndarray
 
+        flight.use(self._allocation, streams.name())
         return ndarray._wrap(np.array(self._host, order=order, copy=True))  # type: ignore[call-overload]
 
     def fill(self, value: Any) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from cupy._fake import devices, memory, streams
+from cupy._fake import memory, streams
 from cupy._ndarray import ndarray
 
 
@@ -102,7 +102,7 @@ class RawModule:
             plain: list[Any] = []
             for a in args:
                 if isinstance(a, ndarray):
-                    devices.require_current(a._device_id)
+                    a._use()
                     # A kernel sees where an array begins, and nothing of its strides.
                     strided = name == "pack_lists" and not plain
                     assert strided or a._host.flags.c_contiguous, f"{name}: a strided array"

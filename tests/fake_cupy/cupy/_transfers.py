@@ -13,6 +13,7 @@ from cupy._fake.counting import counter
 class Transfers:
     __slots__ = ()
     _host: np.ndarray
+    _allocation: Any
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     size: int
@@ -32,6 +33,7 @@ class Transfers:
         out: np.ndarray | None = None,
         blocking: bool = True,
     ) -> np.ndarray:
+        flight.use(self._allocation, streams.name(stream))
         if out is not None:
             if not isinstance(out, np.ndarray):
                 raise TypeError("Only numpy.ndarray can be obtained from cupy.ndarray")
@@ -65,9 +67,12 @@ class Transfers:
             raise RuntimeError("Cannot set to non-contiguous array")
         pinned = memory.pinned_buffer(arr)
         counter.upload("set", arr.nbytes, pinned=pinned is not None)
-        if pinned is not None:
-            pinned.copies.append(flight.start(streams.name(stream)))
         streams.note("upload", arr.nbytes, stream)
+        copy = flight.overwrite(self._allocation, streams.name(stream))
+        if pinned is not None:
+            if not all(map(flight.is_over, pinned.copies)):
+                flight.faults.append("page-locked memory is written while being copied")
+            pinned.copies.append(copy)
         self._host[...] = arr
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:

@@ -2,7 +2,7 @@
 
 - `counter.syncs`, `counter.uploads`, `counter.log`, `counter.reset()`, `count_syncs()`
 - `actions`: what was put on which stream, in order
-- `faults`: page-locked memory that was given back while it was being copied
+- `faults`: what would be a race between host, copies and work (`flight`)
 - `set_device_count(2)`, or the environment variable FAKE_CUPY_DEVICES
 - `reset()`: everything back to the state after import
 """

@@ -34,7 +34,9 @@ def _error(module: str, kind: str) -> type[LibraryError]:
 # What is allocated outside of the pool, and how its lack of memory shows.
 OUTSIDE: dict[str, Callable[[], RuntimeError]] = {
     "cuBLAS": lambda: _error("libs.cublas", "CUBLASError")(3, "CUBLAS_STATUS_ALLOC_FAILED"),
-    "cuSOLVER": lambda: _error("libs.cusolver", "CUSOLVERError")(2, "CUSOLVER_STATUS_ALLOC_FAILED"),
+    "cuSOLVER": lambda: _error("libs.cusolver", "CUSOLVERError")(
+        1, "CUSOLVER_STATUS_NOT_INITIALIZED"
+    ),
     "cuSPARSE": lambda: _error("libs.cusparse", "CuSparseError")(
         11, "CUSPARSE_STATUS_INSUFFICIENT_RESOURCES: insufficient resources"
     ),
@@ -86,10 +88,12 @@ class Pool:
 class Allocation:
     """Memory that belongs to one array and its views, given back when the last of them goes."""
 
-    __slots__ = ("_pool", "size")
+    __slots__ = ("_pool", "size", "uploads", "uses")
 
     def __init__(self, nbytes: int, device_id: int) -> None:
         self.size = 0
+        self.uploads: dict[str, int] = {}  # stream: the time of its last copy to here
+        self.uses: dict[str, int] = {}  # stream: the time of its last work here
         self._pool = pool(device_id)
         rounded = -(-nbytes // 512) * 512  # CuPy hands out whole blocks of 512 bytes
         self._pool.take(rounded)

@@ -6,7 +6,7 @@ from typing import Any
 
 import cupy
 import numpy as np
-from cupy._fake import devices, memory
+from cupy._fake import memory
 from cupyx.scipy.sparse._base import _spbase, check_data_dtype, dense, is_scalar, issparse
 
 
@@ -29,7 +29,7 @@ class Arithmetic(_spbase):
         if other.ndim > 2:
             raise ValueError("could not interpret dimensions")
         for array in (self.data, other):
-            devices.require_current(array._device_id)
+            array._use()
         memory.take_outside("cuSPARSE")
         self.sum_duplicates()
         dtype = check_data_dtype(np.promote_types(self.dtype, other.dtype))

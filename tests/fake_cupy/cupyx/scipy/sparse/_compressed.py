@@ -7,6 +7,7 @@ from typing import Any
 import cupy
 import numpy as np
 import scipy.sparse as sp
+from cupy._fake import flight, streams
 from cupy._fake.counting import counter
 from cupyx.scipy.sparse import _classes
 from cupyx.scipy.sparse._arithmetic import Arithmetic
@@ -75,6 +76,8 @@ class Compressed(Indexing, Arithmetic):
     def _scipy(self) -> Any:
         # Indices are copied: SciPy sorts in place, and that would reach the caller's arrays.
         kind = {"csr": sp.csr_array, "csc": sp.csc_array}[self.format]
+        for part in (self.data, self.indices, self.indptr):
+            flight.use(part._allocation, streams.name())
         arrays = self.data._host, self.indices._host.copy(), self.indptr._host.copy()
         return kind(arrays, shape=self._shape)
 

@@ -742,7 +742,8 @@ def test_missing_values_become_the_medians_of_the_training_data(
         rows[i + 1][j + 1] = "NA"
     table.write_text("\n".join(map(",".join, rows)))
     options = ["--label", "kind", "--id", "sample"]
-    run("fit", table, *options, "-o", tmp_path / "model", "-k", "2", "--missing", "median")
+    l2 = [*options, "-e", "l2", "--scale", "none"]
+    run("fit", table, *l2, "-o", tmp_path / "model", "-k", "2", "--missing", "median")
     X[holes] = np.nan
     X = np.where(holes, np.nanmedian(X, axis=0), X)
     expected = L2CenterClassifier(k=2).fit(X, y)
@@ -753,7 +754,7 @@ def test_missing_values_become_the_medians_of_the_training_data(
     dropped = run.json("fit", table, *options, "-o", tmp_path / "m", "--missing", "drop")
     assert "20 rows of 90 with missing values left out" in run.err
     assert dropped["samples"] == N - holes.any(axis=1).sum()
-    path = run.json("path", table, *options, "--ks", "2", "--missing", "median", "--test", table)
+    path = run.json("path", table, *l2, "--ks", "2", "--missing", "median", "--test", table)
     assert path["mean"] == [expected.score(X, y)]
 
 

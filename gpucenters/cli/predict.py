@@ -71,15 +71,12 @@ def predict(
         last = (trained.classifier, *trained.second)[-1]
         raise ValueError(f"{type(last).__name__} has no {method}.")
     result = _Predictions(trained, method, reading.id, report=report)
+    options = reading.like(trained.reading, data)
 
     def read(rows: int = _ROWS) -> Iterator[Data]:
-        found = reading.like(trained.reading, data).batches(
-            data,
-            rows,
-            trained.n_features,
-            trained.wanted,
-            of_stdin="csv" if trained.vectorizer is None else "lines",
-        )
+        of_stdin = "csv" if trained.vectorizer is None else "lines"
+        width, wanted = trained.n_features, trained.wanted
+        found = options.batches(data, rows, width, wanted, of_stdin=of_stdin)
         return found if output == "-" else _with_progress(found)
 
     if json and output == "-":

@@ -147,7 +147,7 @@ class MultinomialCenters(Centers):
         while True:
             f = self.smoothed(columns)
             dual = solve_dual(f, k, p, slack, h)
-            wider, missed = screen.missed(columns, f, k, dual.p)
+            wider, missed = screen.missed(columns, dual.h, k, dual.p)
             if not missed:
                 break
             columns, p, h = wider, dual.p, None

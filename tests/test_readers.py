@@ -127,7 +127,10 @@ WRITTEN: dict[str, tuple[Any, dict[str, Any]]] = {
     "excel.txt": (PANDAS.to_csv(sep="\t", index=False).encode("utf-16"), {}),
     "mark.csv": (PANDAS.to_csv(index=False).encode("utf-8-sig"), {"encoding": "latin-1"}),
     "bytes.csv": (PANDAS.to_csv(index=False).encode("utf-16-be"), {"encoding": "utf-16-be"}),
-    "old mac.csv": (PANDAS.to_csv(index=False, lineterminator="\r\n"), {}),
+    "excel.csv": ("sep=;\n" + PANDAS.to_csv(sep=";", index=False), {}),
+    "blank lines.csv": ("\n" + PANDAS.to_csv(index=False).replace("\n", "\n\n"), {}),
+    "trailing commas.csv": (PANDAS.to_csv(index=False).replace("\n", ",\n"), {}),
+    "windows.csv": (PANDAS.to_csv(index=False, lineterminator="\r\n"), {}),
 }  # fmt: skip
 
 
@@ -207,6 +210,7 @@ def test_tables_are_read_alike_with_and_without_pyarrow(
     if not by_arrow:
         monkeypatch.setattr(tables, "find_spec", lambda name: None)
     monkeypatch.setattr(tables, "_BLOCK", 1000)
+    monkeypatch.setattr(tables, "_OF_COLUMN", 1)
     expected = values.tolist(), frame["label"].tolist(), frame.columns[:4].tolist()
     assert outcome(read, path) == expected
     assert outcome(batches, path, 7) == expected

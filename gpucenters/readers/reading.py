@@ -242,7 +242,7 @@ def _batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
     plain = Options()
     given = {name for name in _FOR if getattr(options, name) != getattr(plain, name)}
     format = options.format or format_of(path)
-    if options.format is None and format == "lines" and given:
+    if options.format is None and format == "lines" and (given or options.features is not None):
         format = "tsv"
     if format not in FORMATS:
         raise ValueError(f"format={format!r} is not valid: use one of {', '.join(FORMATS)}.")

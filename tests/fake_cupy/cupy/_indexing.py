@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from cupy._fake import devices
+from cupy._fake import devices, ledger
 from cupy._fake.counting import counter
 
 if TYPE_CHECKING:
@@ -115,7 +115,13 @@ def getitem(array: ndarray, key: Any) -> ndarray:
         return type(array)._wrap(array._host[tuple(basic)], base=array)
     devices.require_current(array._device_id)
     taken = array._host[_host_key(array, entries, "mask getitem")]
+    counter.launches += 1
+    ledger.note_function("getitem", [array._host, *_keys_of(entries)], [taken])
     return type(array)._wrap(np.array(taken, copy=True))
+
+
+def _keys_of(entries: list[Any]) -> list[np.ndarray]:
+    return [e._host for e in entries if hasattr(e, "_host")]
 
 
 def setitem(array: ndarray, key: Any, value: Any) -> None:
@@ -132,6 +138,20 @@ def setitem(array: ndarray, key: Any, value: Any) -> None:
     devices.require_current(array._device_id)
     host_key = _host_key(array, entries, "mask setitem")
     array._host[host_key] = value._host.astype(array.dtype, copy=False)
+    counter.launches += 1
+    if ledger.calls is not None:
+        read, keys = value._host, _keys_of(entries)
+        if advanced:
+            size = keys[0].size if keys[0].dtype.kind != "b" else read.size
+            ledger.note(
+                "setitem",
+                read=read.nbytes + sum(k.nbytes for k in keys),
+                random=max(size, read.size),
+                span=array.nbytes,
+            )
+        else:
+            written = array._host[host_key] if host_key else array._host
+            ledger.note_function("setitem", [read], [written])
 
 
 def scatter(array: ndarray, key: Any, value: Any, operation: str) -> None:
@@ -150,3 +170,15 @@ def scatter(array: ndarray, key: Any, value: Any, operation: str) -> None:
         devices.require_current(operand._device_id)
     host_key = _host_key(array, entries, f"mask scatter_{operation}")
     _SCATTER[operation].at(array._host, host_key, value._host.astype(array.dtype, copy=False))
+    counter.launches += 1
+    if ledger.calls is not None:
+        keys = _keys_of(entries)
+        of_all = np.zeros(array.shape, np.int64)
+        np.add.at(of_all, host_key, 1)
+        ledger.note(
+            f"{operation}.at",
+            read=value.nbytes + sum(k.nbytes for k in keys),
+            random=2 * int(of_all.sum()),
+            span=array.nbytes,
+            hottest=int(of_all.max(initial=0)),
+        )

@@ -131,8 +131,11 @@ class Methods:
 
     def copy(self, order: str = "C") -> Any:
         """A copy on the current device, wherever the array lives: this is how it travels."""
+        from cupy._fake import counting, ledger
         from cupy._ndarray import ndarray
 
+        counting.counter.launches += 1
+        ledger.note_function("copy", [self._host], [self._host])
         return ndarray._wrap(np.array(self._host, order=order, copy=True))  # type: ignore[call-overload]
 
     def fill(self, value: Any) -> None:

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from cupy._fake import devices, streams
+from cupy._fake import devices, ledger, streams
+from cupy._fake.counting import counter
 from cupy._ndarray import ndarray
 
 
@@ -74,6 +75,62 @@ KERNELS: dict[str, Callable[..., None]] = {
 }
 
 
+# What each kernel costs, from its arguments: see `cupy._fake.ledger.Call`.
+
+
+def _cost_of_class_sums(
+    data: np.ndarray,
+    indices: np.ndarray,
+    indptr: np.ndarray,
+    lines: int,
+    first_line: int,
+    stored: int,
+    by_row: int,
+    codes: np.ndarray,
+    weights: Any,
+    square_factors: Any,
+    width: int,
+    total: np.ndarray,
+    square: Any,
+    energy: Any,
+    slots: int,
+) -> dict[str, Any]:
+    counts = np.diff(indptr[: lines + 1])
+    line = np.repeat(np.arange(lines), counts)
+    minor = indices[:stored].astype(np.int64)
+    row, column = (line + first_line, minor) if by_row else (minor, line + first_line)
+    key = codes[row] * width + column
+    hottest = int(np.bincount(key, minlength=1).max())
+    targets = 1 + (not isinstance(square, int))
+    per_row = [a for a in (codes, weights, square_factors) if not isinstance(a, int)]
+    # (A thread steps over empty lines one by one.)
+    empty = np.flatnonzero(np.diff(np.concatenate([[1], counts != 0, [1]]).astype(np.int8)))
+    steps = int(np.diff(empty)[::2].max(initial=0)) if empty.size else 0
+    return {
+        "read": sum(a.nbytes for a in (data[:stored], indices[:stored], indptr))
+        + (sum(a.nbytes for a in per_row) if by_row else 0),
+        "random": 2 * targets * stored + (0 if by_row else len(per_row) * stored),
+        "span": total.nbytes,
+        "hottest": hottest,
+        "serial": steps,
+    }
+
+
+def _cost_of_packing(x: np.ndarray, *others: Any) -> dict[str, Any]:
+    return {"read": x.nbytes, "written": others[-1].nbytes}
+
+
+def _cost_of_unpacking(keys: np.ndarray, count: int, values: np.ndarray) -> dict[str, Any]:
+    return {"read": 8 * count, "written": 4 * count}
+
+
+COSTS: dict[str, Callable[..., dict[str, Any]]] = {
+    "add_class_sums": _cost_of_class_sums,
+    "pack_lists": _cost_of_packing,
+    "unpack_values": _cost_of_unpacking,
+}
+
+
 class RawModule:
     def __init__(self, *, code: str, options: tuple[str, ...] = ()) -> None:
         self.code = code
@@ -99,5 +156,9 @@ class RawModule:
                     plain.append(a)
             with np.errstate(all="ignore"):
                 KERNELS[name](*plain)
+            counter.launches += 1
+            if ledger.calls is not None:
+                kernel = "RawModule", self.code, self.options
+                ledger.note(name, kernel=kernel, **COSTS[name](*plain))
 
         return kernel

@@ -6,7 +6,7 @@ import pickle
 from typing import Any
 
 import numpy as np
-from cupy._fake import flight, memory, streams
+from cupy._fake import flight, ledger, memory, streams
 from cupy._fake.counting import counter
 
 
@@ -48,6 +48,7 @@ class Transfers:
             out = np.array(self._host, order=order, copy=True)  # type: ignore[call-overload]
             if self.size == 0:
                 return out  # nothing to wait for
+        ledger.note("get", read=self.nbytes)
         if blocking:
             counter.wait(reason)
             flight.synchronize(streams.name(stream))
@@ -68,6 +69,7 @@ class Transfers:
         if pinned is not None:
             pinned.copies.append(flight.start(streams.name(stream)))
         streams.note("upload", arr.nbytes, stream)
+        ledger.note("set", sent=arr.nbytes if pinned is not None else 0)
         self._host[...] = arr
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:

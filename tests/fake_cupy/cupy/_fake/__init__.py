@@ -2,6 +2,7 @@
 
 - `counter.syncs`, `counter.uploads`, `counter.log`, `counter.reset()`, `count_syncs()`
 - `actions`: what was put on which stream, in order
+- `recording()`: the calls within a block, with the bytes of each and what else a GPU would feel
 - `faults`: page-locked memory that was given back while it was being copied
 - `set_device_count(2)`, or the environment variable FAKE_CUPY_DEVICES
 - `reset()`: everything back to the state after import
@@ -10,11 +11,13 @@
 from cupy._fake.counting import Counter, count_syncs, counter
 from cupy._fake.devices import set_device_count
 from cupy._fake.flight import faults
+from cupy._fake.ledger import Call, recording
 from cupy._fake.memory import Pool, pool
 from cupy._fake.streams import Action, actions
 
 __all__ = [
     "Action",
+    "Call",
     "Counter",
     "Pool",
     "actions",
@@ -22,6 +25,7 @@ __all__ = [
     "counter",
     "faults",
     "pool",
+    "recording",
     "reset",
     "set_device_count",
 ]

@@ -64,7 +64,8 @@ def run(options: argparse.Namespace) -> None:
     print(f"copy on the device: {results['copy_gb_s']:.0f} GB/s (bytes read and written)")
     results["shapes"] = {}
     for name in names:
-        results["shapes"][name] = bench(name, GPU_SHAPES[name].make(), options, GPU_SHAPES[name].classes)
+        shape = GPU_SHAPES[name]
+        results["shapes"][name] = bench(name, shape.make(), options, shape.classes)
         cupy.get_default_memory_pool().free_all_blocks()
         if options.json:  # after each: a machine may be taken away
             Path(options.json).write_text(json.dumps(results, indent=1) + "\n")
@@ -91,9 +92,7 @@ def _parts(X: Any) -> list[np.ndarray]:
     return [X.data, X.indices, X.indptr] if scipy.sparse.issparse(X) else [X]
 
 
-def bench(
-    name: str, X: Any, options: argparse.Namespace, classes: int = 2
-) -> dict[str, Any]:
+def bench(name: str, X: Any, options: argparse.Namespace, classes: int = 2) -> dict[str, Any]:
     """Time one shape; returns seconds by row, and rates."""
     cupy = cuda.require()
     n, m = X.shape

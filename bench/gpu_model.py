@@ -104,10 +104,10 @@ def estimate(work: Callable[[], Any], card: Card, part: int = 1, classes: int = 
         # While a chunk is worked on, the next one is sent, and the host fills the one after it.
         last = max(i for i, call in enumerate(calls) if call.sent)
         behind = sum(card.seconds(call, part, classes) for call in calls[last + 1 :])
-        chunk = part * max(call.sent for call in calls)
-        times["upload"] = chunk / card.upload + sent / card.upload
-        times["host"] = sent / card.stage + card.launch * sum(call.launches for call in calls[:last])
-        seconds = max(seconds - behind, times["upload"], times["host"]) + chunk / card.stage + behind
+        first = part * max(call.sent for call in calls) / card.stage
+        times["upload"] = sent / card.upload
+        times["host"] = sent / card.stage + card.launch * sum(c.launches for c in calls[:last])
+        seconds = first + max(seconds - behind, times["upload"], times["host"]) + behind
     return Estimate(
         seconds,
         sum(call.launches for call in calls),

@@ -124,9 +124,7 @@ SHAPES = {
     "cells": Shape(
         "20,000 cells x 20,000 genes, CSR", lambda part=1: cells(20_000, 20_000 // part)
     ),
-    "genes": Shape(
-        "102 samples x 12,600 genes, dense", lambda part=1: normal(102, 12_600 // part)
-    ),
+    "genes": Shape("102 samples x 12,600 genes, dense", lambda part=1: normal(102, 12_600 // part)),
     "tall": Shape(
         "2,000 samples x 20,000 features, dense", lambda part=1: normal(2_000, 20_000 // part)
     ),

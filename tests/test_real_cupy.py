@@ -40,21 +40,25 @@ def _installed() -> None:
 def test_the_kernels_compile(card: str) -> None:
     done = _run(f"""
 from cupy.cuda import nvrtc
-from gpucenters.arrays import kernels
-for options in kernels.type_options():
-    program = nvrtc.createProgram(kernels.source(), "kernels.cu", (), ())
+from gpucenters.arrays import kernels, list_kernels
+names = {{
+    "kernels.cu": ("add_class_sums", "pack_lists", "unpack_values"),
+    "lists.cu": ("class_intervals", "joint_intervals", "distance_sums"),
+}}
+variants = [("kernels.cu", options) for options in kernels.type_options()]
+for file, options in variants + [("lists.cu", o) for o in list_kernels.type_options()]:
+    program = nvrtc.createProgram(kernels.source(file), file, (), ())
     try:
         # CuPy adds the last option to every compilation.
         nvrtc.compileProgram(program, ("--gpu-architecture={card}", *options, "-ftz=true"))
     except nvrtc.NVRTCError:
         raise SystemExit(nvrtc.getProgramLog(program))
     machine_code = nvrtc.getCUBIN(program)
-    for name in (b"add_class_sums", b"pack_lists", b"unpack_values"):
-        assert name in machine_code
+    assert all(name.encode() in machine_code for name in names[file])
     print("compiled", *options)
 """)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("compiled") == 6
+    assert done.stdout.count("compiled") == 12
 
 
 def test_without_a_device_the_error_says_so() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from . import numpy_cupy, portable
 from .backend import backend_of
-from .namespace import array_namespace, is_numpy, is_numpy_or_cupy, to_numpy
+from .namespace import array_namespace, is_cupy, is_numpy, is_numpy_or_cupy, to_numpy
 from .typing import Array
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "backend_of",
     "clip_negative",
     "index_mask",
+    "row_sums",
     "running_max",
     "to_float",
     "to_floats",
@@ -81,6 +82,22 @@ def running_max(x: Array) -> Array:
     """The largest of the first rows of ``x``, for each number of rows: of the shape of ``x``."""
     xp = array_namespace(x)
     return (numpy_cupy if is_numpy_or_cupy(xp) else portable).running_max(x, xp)
+
+
+def row_sums(x: Array) -> Array:
+    """The sum of each row: (K,) from (K, m). Of long rows on CUDA, the sum of those of their parts.
+
+    CuPy sums a row by one thread block, so that few long rows leave most of a card idle.
+    """
+    xp, (k, m) = array_namespace(x), x.shape
+    if not is_cupy(xp) or m <= _PART_OF_ROW:
+        return xp.sum(x, axis=1)
+    even = m - m % _PART_OF_ROW
+    parts = xp.sum(xp.reshape(x[:, :even], (k, -1, _PART_OF_ROW)), axis=2)
+    return xp.sum(parts, axis=1) + xp.sum(x[:, even:], axis=1)
+
+
+_PART_OF_ROW = 2**12  # elements that one block sums
 
 
 def clip_negative(x: Array) -> Array:

@@ -15,6 +15,7 @@ import numpy as np
 from ..arrays import numpy_cupy
 from ..arrays.backend import backend_of
 from ..arrays.context import Context
+from ..arrays.functions import row_sums
 from ..arrays.grid import ranges, row_ranges
 from ..arrays.namespace import array_namespace, sparse_module, to_numpy
 from ..arrays.typing import NumPyOrCuPy as Array
@@ -78,7 +79,7 @@ class SparseBlock(Compressed):
         every = self.backend.arange(self.shape[1])
         total, centred = self.centred_moments(samples, every, ctx)
         if into.centred.ndim == 1:
-            centred = self.backend.xp.sum(centred, axis=1)
+            centred = row_sums(centred)
         into.add_classes(samples.class_weight, total, centred)
         if into.nonzero is not None:
             unused = self.backend.xp.zeros_like(into.total)
@@ -353,7 +354,7 @@ class SparseBlock(Compressed):
         # A row for each feature: what an entry reads and adds to lies side by side.
         own = [xp.asarray(p.T, order="C") for p in params]
         at_zero = distance(backend.zeros(()), *own)
-        of_zero_row = xp.sum(xp.asarray(at_zero.T, order="C") * inverse, axis=1)
+        of_zero_row = row_sums(xp.asarray(at_zero.T, order="C") * inverse)
         base = of_zero_row[:1] - of_zero_row[1:] if k == 2 else -of_zero_row
         q, n = int(base.shape[0]), self.shape[0]
         out, every = backend.zeros(n * q), backend.arange(q)

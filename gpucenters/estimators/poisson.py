@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arrays.backend import Backend
 from ..arrays.context import Context
+from ..arrays.functions import row_sums
 from ..arrays.namespace import to_numpy
 from ..arrays.special import chi2_tail, f_tail
 from ..arrays.typing import Array
@@ -225,7 +226,7 @@ class SparsePoissonNB(ExposedClassifier, CountNaiveBayes, LikelihoodRatioTests):
         exposure = self._row_exposure(block, kind, ctx)
         zeros = block.backend.zeros(columns.shape[0])
         found = block.product(columns, zeros, form.coef, ctx)
-        rate = block.backend.xp.sum(form.rate, axis=1)
+        rate = row_sums(form.rate)
         return found + exposure[:, None] * rate + form.offset
 
     def predict_joint_log_proba(self, X: Any, exposure: Any = None) -> Array:

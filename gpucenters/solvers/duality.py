@@ -25,6 +25,7 @@ from typing import Any, Self
 from ..arrays.functions import (
     array_namespace,
     backend_of,
+    row_sums,
     to_float,
     to_floats,
     to_host,
@@ -62,7 +63,7 @@ class Cut:
     def of(cls, f: Array, support: Array, value: float, logs: list[float]) -> Self:
         """The cut of a set whose sum of h_i is ``value`` at the p of these logarithms."""
         xp = array_namespace(f)
-        mass = to_host(xp.sum(xp.take(f, support, axis=1), axis=1))
+        mass = to_host(row_sums(xp.take(f, support, axis=1)))
         return cls(support, mass, value + _dot(mass, logs))
 
 

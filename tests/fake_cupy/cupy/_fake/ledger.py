@@ -15,12 +15,13 @@ import numpy as np
 
 _TILE = 2048  # elements that one block of a comparison sort puts in order by itself
 
-# One thread block reduces each row of the result, so that few long rows leave a card idle.
+# Where rows are contiguous, one thread block reduces each, so that few long ones leave a card idle;
+# elsewhere one reduces 32.
 _REDUCTIONS = frozenset(
-    "sum prod max min all any mean argmax argmin count_nonzero nansum nanmax nanmin".split()
+    ("sum", "prod", "max", "min", "all", "any", "mean", "argmax", "argmin", "count_nonzero")
 )
-_SORTS = frozenset("sort argsort partition argpartition lexsort".split())
-_GATHERS = frozenset("take take_along_axis getitem searchsorted".split())
+_SORTS = frozenset(("sort", "argsort", "partition", "argpartition", "lexsort"))
+_GATHERS = frozenset(("take", "take_along_axis", "getitem", "searchsorted"))
 #: The libraries of CUDA behind a function: each takes memory of its own, outside of the pool.
 _LIBRARIES = {"matmul": "cublas", "dot": "cublas", "cholesky": "cusolver", "eigh": "cusolver"}
 
@@ -38,7 +39,7 @@ class Call(NamedTuple):
     reduction : (rows, length) or None
         Of a reduction: how many results, and of how many elements each.
     blocks : int or None
-        How many thread blocks share the work, where these may be too few; None is enough for a card.
+        How many thread blocks share the work, where these may be too few for a card.
     random : int
         Accesses to elements anywhere in memory, beyond ``read`` and ``written``.
     span : int
@@ -131,7 +132,8 @@ def _of_reduction(array: np.ndarray, result: np.ndarray) -> dict[str, Any]:
     # (All elements of an array without gaps are reduced by all blocks, in two launches.)
     whole = rows == 1 and (flags.c_contiguous or flags.f_contiguous)
     reduction = {"reduction": (rows, length), "launches": 1 + whole}
-    return reduction | {"blocks": None if whole else rows}
+    by_row = flags.c_contiguous and result.shape == array.shape[: result.ndim]
+    return reduction | {"blocks": None if whole else rows if by_row else -(-rows // 32)}
 
 
 def _of_sort(name: str, array: np.ndarray) -> dict[str, Any]:
@@ -142,8 +144,11 @@ def _of_sort(name: str, array: np.ndarray) -> dict[str, Any]:
         read = size * (item + passes * pair)
         written = size * passes * pair
         return {
-            **{"read": read, "written": written, "passes": passes, "launches": passes + 2},
-            **{"workspace": size * pair},
+            "read": read,
+            "written": written,
+            "passes": passes,
+            "launches": passes + 2,
+            "workspace": size * pair,
         }
     # By comparison: pairs of row and value (and index) are merged until a row is in order.
     pair = item + 8 + index

@@ -16,7 +16,8 @@ from gpucenters import (
     L1CenterClassifier,
     L2CenterClassifier,
 )
-from gpucenters.arrays import grid, uploads
+from gpucenters.arrays import grid
+from gpucenters.arrays.uploads import _SLOTS, Upload
 
 
 def _containers(X: np.ndarray) -> list[Any]:
@@ -76,13 +77,13 @@ def _check_order(actions: list[Any]) -> None:
             synchronized.add(f"{about}@{len(uploads)}")
         elif what == "upload" and stream != "null":
             uploads.append(at)
-            if len(uploads) >= 3:
+            if len(uploads) > _SLOTS:
                 # The work on the slot, which ended before the last upload, is waited for.
                 assert waited[stream] > uploads[-3]
                 busy = [i for i in range(uploads[-3], uploads[-2]) if actions[i].what == "launch"]
                 assert all(i < waited[stream] for i in busy)
                 # The page-locked half is free, and the work on the last chunk is not waited for.
-                assert f"{marks[-2]}@{len(uploads) - 1}" in synchronized
+                assert f"{marks[-_SLOTS]}@{len(uploads) - 1}" in synchronized
                 late = [i for i in range(uploads[-2], at) if actions[i].what == "launch"]
                 assert not late or waited[stream] < late[-1]
         elif what == "launch" and uploads:
@@ -132,17 +133,17 @@ def test_without_page_locked_memory_chunks_are_smaller(monkeypatch: pytest.Monke
 
 
 @on_stand_in
-def test_a_slot_that_does_not_fit_leaves_the_other_slot_as_it_is() -> None:
+def test_a_slot_that_does_not_fit_leaves_the_other_slots_as_they_are() -> None:
     """After an error, the next chunk still waits for the work on its slot."""
-    upload, null = uploads.Upload(), cupy.cuda.Stream.null
-    upload.send(np.zeros(1000))
-    upload.send(np.zeros(1000))
+    upload, null = Upload(), cupy.cuda.Stream.null
+    for _ in range(_SLOTS):
+        upload.send(np.zeros(1000))
     last = cupy.cuda.Event()
     last.record(null)  # after the work on the second chunk
     pool = cupy._fake.pool()
     try:
         pool.limit = pool.used + 1
-        with pytest.raises(MemoryError, match="Out of memory allocating 80,384 bytes"):
+        with pytest.raises(MemoryError, match="Out of memory allocating 131,072 bytes"):
             upload.send(np.zeros(10_000))
     finally:
         pool.limit = 0

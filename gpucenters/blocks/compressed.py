@@ -197,7 +197,7 @@ class Compressed:
 
     @cached_property
     def _upload(self) -> Upload | None:
-        return Upload(uneven=True) if self.on_host and is_cupy(self.backend.xp) else None
+        return Upload() if self.on_host and is_cupy(self.backend.xp) else None
 
     def position_table(self, columns: Array) -> Array:
         """The position of each column among ``columns``, -1 for others: shape (m,)."""

@@ -23,7 +23,7 @@ from gpucenters import (
     L2CenterClassifier,
     SparseMultinomialNB,
 )
-from gpucenters.arrays import kernels, list_kernels
+from gpucenters.arrays import functions, kernels, list_kernels
 
 _SHIM = r"""
 #include <cstring>
@@ -36,6 +36,8 @@ static unsigned int __float_as_uint(float x) { unsigned int u; std::memcpy(&u, &
 static float __uint_as_float(unsigned int u) { float x; std::memcpy(&x, &u, 4); return x; }
 static long long __double_as_longlong(double x) { long long u; std::memcpy(&u, &x, 8); return u; }
 static double __longlong_as_double(long long u) { double x; std::memcpy(&x, &u, 8); return x; }
+static double __dmul_rn(double a, double b) { return a * b; }
+static double __dsub_rn(double a, double b) { return a - b; }
 extern "C" void place(long long block, long long width, long long thread)
 { blockIdx.x = block; blockDim.x = width; threadIdx.x = thread; }
 """
@@ -273,6 +275,27 @@ def test_the_kernels_of_lists_equal_their_stand_ins_and_the_definition(
                     sign = -1 if other[c, j] < center[c, j] else 1
                     terms = sign * (abs(values[part] - other[c, j]) - terms) / 2
                 assert sums[0][:, c, j].sum() == (own * terms).sum()
+
+
+@on_stand_in
+def test_the_kernels_by_element_give_the_bits_of_numpy(compiled: Any) -> None:
+    rng, options = np.random.default_rng(6), ("-DINDEX=int", "-DVALUE=float")
+    x = rng.random(500) * 10.0 ** rng.integers(-300, 308, 500)
+    x[:4] = 0, np.finfo(np.float64).max, 2.0**1000, 5e-324
+    total, share = rng.standard_normal((3, 41)), rng.random(3)
+    unit = 2.0 ** rng.integers(-9, 9, 3)
+    for name, threads, arguments, expected in (
+        ("round_to_40_bits", 500, (x, 500), functions.round_to_40_bits(x)),
+        *(
+            ("scaled_differences", 41, (total, 3, 41, share, unit), found)
+            for found in [functions.scaled_differences(total, share, unit)]
+        ),
+    ):
+        out, again = np.full(expected.shape, np.nan), np.full(expected.shape, np.nan)
+        compiled(options, name, threads + 3, *arguments, out)
+        _played()[name](*arguments, again)
+        np.testing.assert_array_equal(out, expected)
+        np.testing.assert_array_equal(again, expected)
 
 
 @on_stand_in

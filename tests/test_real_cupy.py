@@ -42,7 +42,10 @@ def test_the_kernels_compile(card: str) -> None:
 from cupy.cuda import nvrtc
 from gpucenters.arrays import kernels, list_kernels
 names = {{
-    "kernels.cu": ("add_class_sums", "pack_lists", "unpack_values"),
+    "kernels.cu": (
+        *("add_class_sums", "pack_lists", "unpack_values"),
+        *("scaled_differences", "round_to_40_bits"),
+    ),
     "lists.cu": ("class_intervals", "joint_intervals", "distance_sums"),
 }}
 variants = [("kernels.cu", options) for options in kernels.type_options()]

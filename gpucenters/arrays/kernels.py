@@ -111,3 +111,20 @@ def unpack_values(keys: Array) -> Array:
     values = cuda.require().empty(keys.shape[0], dtype="float32")
     launch(_kernel("unpack_values"), keys.shape[0], (keys, keys.shape[0], values))
     return values
+
+
+def scaled_differences(total: Array, share: Array, unit: Array) -> Array:
+    """See `functions.scaled_differences`: float64, (K - 1, d)."""
+    xp, (k, d) = cuda.require(), total.shape
+    out = xp.empty((k - 1, d), dtype="float64")
+    arguments = xp.ascontiguousarray(total), k, d, share, unit, out
+    launch(_kernel("scaled_differences"), d, arguments)
+    return out
+
+
+def round_to_40_bits(x: Array) -> Array:
+    """See `functions.round_to_40_bits`: float64, of the shape of ``x``."""
+    xp = cuda.require()
+    out = xp.empty(x.shape, dtype="float64")
+    launch(_kernel("round_to_40_bits"), x.size, (xp.ascontiguousarray(x), x.size, out))
+    return out

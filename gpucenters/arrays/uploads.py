@@ -33,9 +33,9 @@ class _Slot:
 class Upload:
     """Sends chunks of host arrays to the current device.
 
-    Only page-locked memory can be copied while kernels run, so a chunk goes there first. A few slots
-    take turns: while the device works on one, the others are filled. What `send` returns is valid
-    until the next call but one, for work on the current stream.
+    Only page-locked memory can be copied while kernels run, so a chunk goes there first. Slots take
+    turns: while the device works on one, the others are filled. What `send` returns is valid until
+    the next call but one, for work on the current stream.
     """
 
     def __init__(self) -> None:

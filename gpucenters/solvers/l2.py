@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from ..arrays.backend import Backend
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, row_sums, to_float, to_floats
+from ..arrays.functions import array_namespace, row_sums, scaled_differences, to_float, to_floats
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.errors import raise_overflow
@@ -174,9 +174,9 @@ def mean_differences(total: Array, weight: list[float], backend: Backend) -> Arr
     """
     # Weights and sums of a class are divided by one power of two, so that no product overflows.
     parts = [math.frexp(w) for w in weight]
-    w = backend.asarray([mantissa for mantissa, _ in parts])[:, None]
-    s = total * backend.asarray([math.ldexp(1.0, -e) for _, e in parts])[:, None]
-    return (w[:1, :] * s[1:, :] - w[1:, :] * s[:1, :]) / (w[:1, :] * w[1:, :])
+    share = backend.asarray([mantissa for mantissa, _ in parts])
+    unit = backend.asarray([math.ldexp(1.0, -e) for _, e in parts])
+    return scaled_differences(total, share, unit)
 
 
 def centred_means(total: Array, weight: list[float], backend: Backend) -> Array:

@@ -332,7 +332,10 @@ class ClassMoments(Statistics):
         """Sum of squares about the mean of each class, over all features."""
         k, m = self.shape
         if self.sum_of_squares is not None:
-            norms, squares = squared_norms(self.total, ctx), to_floats(self.sum_of_squares)
+            # (Those that batches keep up to date may differ in their last bits.)
+            known = self.norms if self.backend.sync_is_expensive else None
+            norms = squared_norms(self.total, ctx) if known is None else known
+            squares = to_floats(self.sum_of_squares)
             numbers = zip(norms, squares, self.class_weight, self.count, strict=True)
             return [about_mean(*of_class) for of_class in numbers]
         if self.centred is not None and self.centred.ndim == 1:

@@ -70,6 +70,28 @@ def unpack_values(keys: np.ndarray, count: int, values: np.ndarray) -> None:
     values[:count] = bits.view(np.float32)
 
 
+def scaled_differences(
+    total: np.ndarray,
+    classes: int,
+    width: int,
+    share: np.ndarray,
+    unit: np.ndarray,
+    differences: np.ndarray,
+) -> None:
+    assert total.shape == (classes, width)
+    w, s = share[:, None], total * unit[:, None]
+    differences[...] = (w[:1] * s[1:] - w[1:] * s[:1]) / (w[:1] * w[1:])
+
+
+def round_to_40_bits(x: np.ndarray, count: int, rounded: np.ndarray) -> None:
+    assert x.size == count
+    unit = np.where(x >= 2.0**1000, 2.0**60, 1.0)
+    scaled = x / unit
+    c = scaled * 8193.0
+    d = c - scaled
+    rounded[...] = np.minimum(c - d, np.finfo(np.float64).max / unit) * unit
+
+
 def _items(
     values: np.ndarray,
     start: np.ndarray,
@@ -192,7 +214,7 @@ def distance_sums(
 KERNELS: dict[str, Callable[..., None]] = {
     f.__name__: f
     for f in (
-        *(add_class_sums, pack_lists, unpack_values),
+        *(add_class_sums, pack_lists, unpack_values, scaled_differences, round_to_40_bits),
         *(class_intervals, joint_intervals, distance_sums),
     )
 }
@@ -223,24 +245,19 @@ def _cost_of_class_sums(
     minor = indices[:stored].astype(np.int64)
     row, column = (line + first_line, minor) if by_row else (minor, line + first_line)
     key = codes[row] * width + column
-    hottest = int(np.bincount(key, minlength=1).max())
+    # A thread adds up neighbours of one sum, among its eight entries.
+    once = np.concatenate([[True], key[1:] != key[:-1]])[:stored] | (np.arange(stored) % 8 == 0)
+    additions, hottest = int(once.sum()), int(np.bincount(key[once], minlength=1).max())
     targets = 1 + (not isinstance(square, int))
     per_row = [a for a in (codes, weights, square_factors) if not isinstance(a, int)]
-    # (A thread steps over empty lines one by one.)
-    empty = np.flatnonzero(np.diff(np.concatenate([[1], counts != 0, [1]]).astype(np.int8)))
-    steps = int(np.diff(empty)[::2].max(initial=0)) if empty.size else 0
     return {
         "read": sum(a.nbytes for a in (data[:stored], indices[:stored], indptr))
         + (sum(a.nbytes for a in per_row) if by_row else 0),
-        "random": 2 * targets * stored + (0 if by_row else len(per_row) * stored),
+        "random": 2 * targets * additions + (0 if by_row else len(per_row) * stored),
         "span": total.nbytes,
         "hottest": hottest,
-        "serial": steps,
+        "serial": lines.bit_length() * (1 + int((counts == 0).any())),
     }
-
-
-def _cost_of_packing(x: np.ndarray, *others: Any) -> dict[str, Any]:
-    return {"read": x.nbytes, "written": others[-1].nbytes}
 
 
 def _cost_of_unpacking(keys: np.ndarray, count: int, values: np.ndarray) -> dict[str, Any]:
@@ -257,6 +274,11 @@ def _cost_of_intervals(*arguments: Any) -> dict[str, Any]:
     return {"written": ends, "random": size.size * steps, "span": values.nbytes, "serial": chain}
 
 
+def _cost_by_element(*arguments: Any) -> dict[str, Any]:
+    arrays = [a for a in arguments if isinstance(a, np.ndarray)]
+    return {"read": sum(a.nbytes for a in arrays[:-1]), "written": arrays[-1].nbytes}
+
+
 def _cost_of_distances(values: np.ndarray, *others: Any) -> dict[str, Any]:
     read = [values, *(a for a in others[:-1] if isinstance(a, np.ndarray))]
     return {"read": sum(a.nbytes for a in read), "written": others[-1].nbytes}
@@ -266,8 +288,10 @@ COSTS: dict[str, Callable[..., dict[str, Any]]] = {
     "class_intervals": _cost_of_intervals,
     "joint_intervals": _cost_of_intervals,
     "distance_sums": _cost_of_distances,
+    "scaled_differences": _cost_by_element,
+    "round_to_40_bits": _cost_by_element,
     "add_class_sums": _cost_of_class_sums,
-    "pack_lists": _cost_of_packing,
+    "pack_lists": _cost_by_element,
     "unpack_values": _cost_of_unpacking,
 }
 

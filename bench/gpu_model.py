@@ -129,7 +129,7 @@ def _shown(call: Any) -> str:
 @contextlib.contextmanager
 def parts_of_chunks(part: int) -> Iterator[None]:
     """Chunks that are one of so many parts of those of the whole data."""
-    modules = [(grid, "CUDA_CHUNK"), (grid, "UPLOAD_CHUNK"), (numpy_cupy, "CUDA_CHUNK")]
+    modules = [(grid, "CUDA_CHUNK"), (grid, "UPLOAD_BYTES"), (numpy_cupy, "CUDA_CHUNK")]
     before = [getattr(module, name) for module, name in modules]
     for (module, name), size in zip(modules, before, strict=True):
         setattr(module, name, max(1, size // part))

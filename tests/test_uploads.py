@@ -36,11 +36,11 @@ def _containers(X: np.ndarray) -> list[Any]:
     return dense + sparse
 
 
-@pytest.mark.parametrize("upload", [2**23, 90])
+@pytest.mark.parametrize("upload", [2**23, 700])
 def test_host_data_uploaded_in_chunks_give_the_model_of_the_host(
     upload: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grid, "UPLOAD_CHUNK", upload)
+    monkeypatch.setattr(grid, "UPLOAD_BYTES", upload)
     X, y = counts(120, 40, 3)
     for model in (
         L2CenterClassifier(k=5),
@@ -96,7 +96,7 @@ def _check_order(actions: list[Any]) -> None:
 def test_an_upload_waits_for_its_slot_and_not_for_the_last_chunk(
     kind: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grid, "UPLOAD_CHUNK", 500)
+    monkeypatch.setattr(grid, "UPLOAD_BYTES", 3000)
     X, y = counts(400, 50)
     cupy._fake.reset()
     with cupy._fake.count_syncs() as seen:

@@ -149,7 +149,8 @@ class Compressed:
 
     def chunk_size(self, ctx: Context) -> int:
         """Entries in one run."""
-        return ctx.chunk_size(uploaded=not self.resident)
+        each = self.data.dtype.itemsize + self.indices.dtype.itemsize
+        return ctx.chunk_size(0 if self.resident else each)
 
     def entries(self, ctx: Context, start: int = 0, stop: int | None = None) -> Iterator[Entries]:
         """The stored entries start..stop in the stored order, in runs of one chunk.

@@ -103,7 +103,7 @@ class DenseBlock:
         return Upload() if here and is_cupy(self.backend.xp) else None
 
     def _chunk_size(self, ctx: Context) -> int:
-        return ctx.chunk_size(uploaded=self._upload is not None)
+        return ctx.chunk_size(0 if self._upload is None else self.array.dtype.itemsize)
 
     def _strips(self, samples: Samples, ctx: Context) -> Iterator[Strip]:
         """The fixed grid of chunks, a strip of rows at a time, with progress."""
@@ -227,8 +227,10 @@ class DenseBlock:
 
         # A sort, its input, and the temporaries of the search.
         most = ctx.budget // (48 * n)
-        width = min(-(-m // ctx.threads), _LEAST_SORT_COLUMNS + 4 * self._chunk_size(ctx) // n)
-        width = max(1, min(width, most))
+        width = _LEAST_SORT_COLUMNS + 4 * self._chunk_size(ctx) // n
+        if self._upload is not None:
+            width = max(_LEAST_SORT_COLUMNS, self._chunk_size(ctx) // n)
+        width = max(1, min(-(-m // ctx.threads), width, most))
         return SortingPlan(list(ranges(m, width)), sort, column_too_large(n))
 
     def strips(self, columns: Array, ctx: Context) -> Iterator[tuple[slice, DenseStrip]]:

@@ -198,8 +198,7 @@ class Compressed(Indexing, Arithmetic):
         if out is not None:
             raise NotImplementedError
         counter.sync("toarray")
-        if not self.has_canonical_format:
-            self._note_sort()
+        self._note_sort()  # of a copy, whatever it says of its order
         counter.launches += 1
         found = dense(self._scipy().toarray(order=order))
         ledger.note("toarray", read=self.data.nbytes + self.indices.nbytes, written=found.nbytes)

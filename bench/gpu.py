@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     about = "of the data that are made for an estimate: one of so many parts"
     parser.add_argument("--part", type=int, default=32, help=about)
     gpu_model.add_arguments(parser)
+    parser.add_argument("--estimates", help="what --model --json wrote, to print beside the times")
     parser.add_argument("--no-cpu", dest="cpu", action="store_false", help="leave the CPU out")
     rounds(parser, 7)
 
@@ -63,9 +65,12 @@ def run(options: argparse.Namespace) -> None:
     results["copy_gb_s"] = _copy_rate(cupy, options.repeat)
     print(f"copy on the device: {results['copy_gb_s']:.0f} GB/s (bytes read and written)")
     results["shapes"] = {}
+    estimates = json.loads(Path(options.estimates).read_text()) if options.estimates else {}
     for name in names:
         shape = GPU_SHAPES[name]
-        results["shapes"][name] = bench(name, shape.make(), options, shape.classes)
+        results["shapes"][name] = bench(
+            *(name, shape.make(), options, shape.classes), estimates.get(name, {})
+        )
         cupy.get_default_memory_pool().free_all_blocks()
         if options.json:  # after each: a machine may be taken away
             Path(options.json).write_text(json.dumps(results, indent=1) + "\n")
@@ -92,8 +97,14 @@ def _parts(X: Any) -> list[np.ndarray]:
     return [X.data, X.indices, X.indptr] if scipy.sparse.issparse(X) else [X]
 
 
-def bench(name: str, X: Any, options: argparse.Namespace, classes: int = 2) -> dict[str, Any]:
-    """Time one shape; returns seconds by row, and rates."""
+def bench(
+    name: str,
+    X: Any,
+    options: argparse.Namespace,
+    classes: int = 2,
+    estimates: Mapping[str, Any] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """Time one shape; returns seconds by row, and rates. Prints its ``estimates`` beside them."""
     cupy = cuda.require()
     n, m = X.shape
     y = labels(n, "int", classes)
@@ -115,6 +126,8 @@ def bench(name: str, X: Any, options: argparse.Namespace, classes: int = 2) -> d
         rate = size / t.median / 1e9 if "upload" in row or "streamed" in row else None
         result["rows"][row] = {"median": t.median, "min": t.least, "gb_s": rate, "note": t.note}
         shown = "" if rate is None else f"{rate:9.1f} GB/s"
+        if row in estimates:
+            shown += f"  estimate {1e3 * estimates[row]['seconds']:.3f} ms"
         print(f"{row:44}{1e3 * t.median:12.3f} ms{1e3 * t.least:12.3f} ms{shown}  {t.note}")
     for ratio, (over, under) in _RATIOS.items():
         if over in found and under in found:

@@ -247,14 +247,15 @@ def test_the_kernels_of_lists_equal_their_stand_ins_and_the_definition(
     for goal in sorted({sum(w for _, w in column) // 2 for column in together}):
         columns = [j for j in range(b) if sum(w for _, w in together[j]) >= goal]
         expected = [_interval(together[j], goal, goal) for j in columns]
-        bounds = np.asarray([goal, goal], dtype=share)
+        bounds, scratch = np.asarray([goal, goal], dtype=share), np.full((3, k, b), -1)
+        arguments = *lists, k, b, factor, bounds, scratch
         for play in (compiled, None):
             low = np.asarray([min(v for v, _ in column) for column in together])
             high = np.asarray([max(v for v, _ in column) for column in together])
             if play is None:
-                _played()["joint_intervals"](*lists, k, b, factor, bounds, low, high)
+                _played()["joint_intervals"](*arguments, low, high)
             else:
-                compiled(options, "joint_intervals", b + 3, *lists, k, b, factor, bounds, low, high)
+                compiled(options, "joint_intervals", b + 3, *arguments, low, high)
             np.testing.assert_array_equal(np.stack([low, high], axis=1)[columns], expected)
 
     # Of numbers whose differences are exact.

@@ -90,7 +90,8 @@ def joint_intervals(
     share = factor.dtype.name
     bounds = xp.asarray([least, most], dtype=share)
     kernel = _kernel("joint_intervals", lists.values.dtype.name, lists.mass, share)
-    launch(kernel, low.shape[0], (*lists.arguments(), factor, bounds, low, high))
+    scratch = xp.empty((3, *lists.size.shape), dtype="int64")
+    launch(kernel, low.shape[0], (*lists.arguments(), factor, bounds, scratch, low, high))
     return low, high
 
 

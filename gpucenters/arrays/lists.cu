@@ -56,17 +56,6 @@ __device__ MASS mass_before(const Lists& lists, long long list, long long item)
     return stored < item ? mass + lists.zero_mass[list] : mass;
 }
 
-// The first item that is larger than a value.
-__device__ long long first_above(const Lists& lists, long long list, double value)
-{
-    long long low = 0, high = lists.size[list];
-    while (low < high) {
-        long long middle = (low + high) / 2;
-        if (value_of(lists, list, middle) > value) high = middle; else low = middle + 1;
-    }
-    return low;
-}
-
 // Ends of the interval of medians of each list: a thread for each. Twice a mass from least to most is
 // half of the weight of its class. low, high: (classes, columns).
 extern "C" __global__ void class_intervals(
@@ -102,45 +91,61 @@ __device__ double from_order(long long number)
     return number < 0 ? -size : size;
 }
 
-__device__ SHARE share_upto(
-    const Lists& lists, long long classes, long long columns, long long j, const SHARE* factor,
-    double value)
+// The first item of a list from low to high that is larger than a value.
+__device__ long long first_above(
+    const Lists& lists, long long list, double value, long long low, long long high)
 {
-    SHARE sum = 0;
-    for (long long c = 0; c < classes; ++c) {
-        long long list = c * columns + j;
-        sum += (SHARE)mass_before(lists, list, first_above(lists, list, value)) * factor[c];
+    while (low < high) {
+        long long middle = (low + high) / 2;
+        if (value_of(lists, list, middle) > value) high = middle; else low = middle + 1;
     }
-    return sum;
+    return low;
 }
 
 // Ends of the interval of joint medians of each column: a thread for each. The first end is the
-// smallest value up to which the sum of mass times factor reaches least; it lies from low to high.
-// The last one is the next larger value if that sum is at most most. They replace low and high.
+// smallest value up to which the sum of mass times factor reaches bounds[0]; it lies from low to
+// high. The last one is the next larger value if that sum is at most bounds[1]. They replace low and
+// high. scratch: (3, classes, columns).
 extern "C" __global__ void joint_intervals(
     const VALUE* values, const long long* start, const long long* size, const long long* zero_at,
     const MASS* zero_mass, const MASS* cumulative, long long classes, long long columns,
-    const SHARE* factor, const SHARE* bounds, double* low, double* high)
+    const SHARE* factor, const SHARE* bounds, long long* scratch, double* low, double* high)
 {
     long long j = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (j >= columns) return;
     Lists lists = {values, start, size, zero_at, zero_mass, cumulative};
+    // The items of each list among which the first one above the end is, and that above a value.
+    long long count = classes * columns, *from = scratch, *to = from + count, *at = to + count;
+    for (long long list = j; list < count; list += columns) {
+        from[list] = 0;
+        to[list] = size[list];
+    }
     // Sums step at values alone, so a bisection over all numbers of this type ends at one of them.
     long long step = sizeof(VALUE) == 4 ? 1LL << 29 : 1;  // between neighbours of that type
     long long first = in_order(low[j]) / step, last = in_order(high[j]) / step;
-    while (first < last) {
+    while (true) {
         long long middle = (first & last) + ((first ^ last) >> 1);  // their sum may overflow
         double value = from_order(middle * step);
-        if (share_upto(lists, classes, columns, j, factor, value) >= bounds[0]) last = middle;
-        else first = middle + 1;
+        SHARE sum = 0;
+        for (long long c = 0; c < classes; ++c) {
+            long long list = c * columns + j;
+            at[list] = first_above(lists, list, value, from[list], to[list]);
+            sum += (SHARE)mass_before(lists, list, at[list]) * factor[c];
+        }
+        if (first >= last) {
+            low[j] = high[j] = value;
+            if (sum > bounds[1]) return;
+            break;
+        }
+        bool reached = sum >= bounds[0];
+        if (reached) last = middle; else first = middle + 1;
+        for (long long list = j; list < count; list += columns)
+            (reached ? to : from)[list] = at[list];
     }
-    low[j] = high[j] = from_order(first * step);
-    if (share_upto(lists, classes, columns, j, factor, low[j]) > bounds[1]) return;
     bool found = false;
-    for (long long c = 0; c < classes; ++c) {
-        long long list = c * columns + j, item = first_above(lists, list, low[j]);
-        if (item >= size[list]) continue;
-        double value = value_of(lists, list, item);
+    for (long long list = j; list < count; list += columns) {
+        if (at[list] >= size[list]) continue;
+        double value = value_of(lists, list, at[list]);
         if (!found || value < high[j]) high[j] = value;
         found = true;
     }

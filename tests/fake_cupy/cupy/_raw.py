@@ -145,10 +145,10 @@ def class_intervals(*arguments: Any) -> None:
 
 
 def joint_intervals(*arguments: Any) -> None:
-    *lists, classes, columns, factor, bounds, low, high = arguments
+    *lists, classes, columns, factor, bounds, scratch, low, high = arguments
     size = lists[2]
     assert size.shape == (classes, columns)
-    assert low.shape == high.shape == (columns,)
+    assert low.shape == high.shape == (columns,) and scratch.shape == (3, classes, columns)
     value, mass = _items(*lists)
     factor = factor.reshape(-1, 1)
 
@@ -265,13 +265,14 @@ def _cost_of_unpacking(keys: np.ndarray, count: int, values: np.ndarray) -> dict
 
 
 def _cost_of_intervals(*arguments: Any) -> dict[str, Any]:
-    """A bisection is a chain of accesses: for a joint median, one of each step and class."""
-    values, _, size = arguments[:3]
-    classes, depth = size.shape[0], int(size.max(initial=0)).bit_length()
-    ends = arguments[-1].nbytes + arguments[-2].nbytes
-    steps = (8 * values.itemsize if arguments[-1].ndim == 1 else 1) * depth
-    chain = steps * (classes if arguments[-1].ndim == 1 else 1)
-    return {"written": ends, "random": size.size * steps, "span": values.nbytes, "serial": chain}
+    """A bisection is a chain of accesses; for a joint median, one in each list."""
+    (values, _, size), (low, high) = arguments[:3], arguments[-2:]
+    depth, chain = int(size.max(initial=0)).bit_length(), 1
+    steps = depth
+    if low.ndim == 1:
+        steps, chain = depth * (depth + 1) // 2 + 2 * 8 * values.itemsize, size.shape[0]
+    costs = {"written": low.nbytes + high.nbytes, "random": size.size * steps}
+    return costs | {"span": values.nbytes, "serial": chain * steps}
 
 
 def _cost_by_element(*arguments: Any) -> dict[str, Any]:

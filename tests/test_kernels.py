@@ -31,7 +31,11 @@ _SHIM = r"""
 #define __device__ static
 struct Dim { long long x; };
 static Dim blockIdx, blockDim, threadIdx;
-static double atomicAdd(double* p, double v) { double old = *p; *p += v; return old; }
+static long long reads, additions;
+struct Counted { int value; explicit operator long long() const { ++reads; return value; } };
+static double atomicAdd(double* p, double v) { ++additions; double old = *p; *p += v; return old; }
+extern "C" void counts(long long* found)
+{ found[0] = reads; found[1] = additions; reads = additions = 0; }
 static unsigned int __float_as_uint(float x) { unsigned int u; std::memcpy(&u, &x, 4); return u; }
 static float __uint_as_float(unsigned int u) { float x; std::memcpy(&x, &u, 4); return x; }
 static long long __double_as_longlong(double x) { long long u; std::memcpy(&u, &x, 8); return u; }
@@ -71,7 +75,9 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Any:
             libraries[options] = ctypes.CDLL(str(path))
         return libraries[options]
 
-    def run(options: tuple[str, ...], name: str, threads: int, *args: Any) -> None:
+    def run(
+        options: tuple[str, ...], name: str, threads: int, *args: Any, counted: Any = None
+    ) -> None:
         lib = library(options)
         plain = [
             ctypes.c_void_p(a.ctypes.data) if isinstance(a, np.ndarray) else ctypes.c_longlong(a)
@@ -80,6 +86,8 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Any:
         for thread in range(threads):
             lib.place(*(ctypes.c_longlong(v) for v in (thread // 256, 256, thread % 256)))
             getattr(lib, name)(*plain)
+        if counted is not None:
+            lib.counts(ctypes.c_void_p(counted.ctypes.data))
 
     return run
 
@@ -142,6 +150,34 @@ def test_the_kernel_of_class_sums_equals_its_stand_in_and_numpy(
                 w = w * (1 if isinstance(factors, int) else factors)
                 truth = [(w[:, None] * X * X)[codes == c].sum(axis=0) for c in range(k)]
                 np.testing.assert_allclose(found[0][1], truth, rtol=1e-13)
+
+
+def _reads_and_additions(
+    compiled: Any, X: Any, codes: np.ndarray, *, by_row: bool
+) -> tuple[int, int]:
+    """Of the kernel of class sums: reads of indices and row pointers, and atomic additions."""
+    counted, total = np.zeros(2, np.int64), np.zeros((2, X.shape[1]))
+    lines = X.indptr.shape[0] - 1
+    head = X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32), lines, 0, X.nnz
+    args = *head, int(by_row), codes, 0, 0, X.shape[1], total, 0, 0, 1
+    options = "-DINDEX=Counted", "-DVALUE=float"
+    compiled(options, "add_class_sums", -(-X.nnz // 8), *args, counted=counted)
+    np.testing.assert_array_equal(total.sum(axis=0), np.asarray(X.sum(axis=0)).reshape(-1))
+    return int(counted[0]), int(counted[1])
+
+
+def test_the_kernel_of_class_sums_skips_empty_rows_by_a_search(compiled: Any) -> None:
+    rows = np.asarray([0, 50_000, 99_999])
+    entries = np.ones(3, np.float32), (rows, np.arange(3))
+    X = scipy.sparse.csr_matrix(entries, shape=(100_000, 3))
+    reads, _ = _reads_and_additions(compiled, X, np.zeros(100_000, np.int32), by_row=True)
+    assert reads <= 100
+
+
+def test_the_kernel_of_class_sums_adds_up_neighbours_first(compiled: Any) -> None:
+    X = scipy.sparse.csc_matrix(np.ones((1024, 3), np.float32))
+    _, additions = _reads_and_additions(compiled, X, np.zeros(1024, np.int32), by_row=False)
+    assert additions == X.nnz // 8
 
 
 @on_stand_in

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from gpucenters import (
     L1CenterClassifier,
     L2CenterClassifier,
 )
-from gpucenters.arrays import grid
+from gpucenters.arrays import grid, threads, uploads
 from gpucenters.arrays.uploads import _SLOTS, Upload
 
 
@@ -153,6 +154,25 @@ def test_a_slot_that_does_not_fit_leaves_the_other_slots_as_they_are() -> None:
     waits = [a for a in cupy._fake.actions if a.what == "wait" and a.stream != "null"]
     assert first.what == "record" and waits
     assert all(int(str(a.about).split()[-1]) > int(str(last).split()[-1]) for a in waits)
+
+
+@on_stand_in
+def test_the_copies_of_an_upload_share_one_pool_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    pools: list[int] = []
+
+    class Pool(ThreadPoolExecutor):
+        def __init__(self, threads: int) -> None:
+            pools.append(threads)
+            super().__init__(threads)
+
+    for module in (uploads, threads):
+        monkeypatch.setattr(module, "ThreadPoolExecutor", Pool)
+        monkeypatch.setattr(module, "thread_count", lambda backend: 3)
+    monkeypatch.setattr(uploads, "_COPY_BYTES", 1000)
+    upload, X = Upload(), np.random.default_rng(0).random((400, 20))
+    found = [upload.send(X * i)[0].get() for i in range(6)]
+    assert pools == [3]
+    np.testing.assert_array_equal(found, [X * i for i in range(6)])
 
 
 def test_a_memory_map_is_read_in_strips_on_the_device(tmp_path: Path) -> None:

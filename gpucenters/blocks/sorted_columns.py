@@ -159,10 +159,8 @@ class SortedColumns:
         least, most = half.goal - half.tolerance, half.goal + half.tolerance
         return list_kernels.joint_intervals(self._lists, half.factor, least, most, low, high)
 
-    def weighted_sums(
-        self, f: Callable[..., tuple[Array, ...]], *parameters: Array
-    ) -> tuple[Array, ...]:
-        """Sums over the items x of their weight times each part of ``f(x, *p)``.
+    def weighted_sums(self, f: Callable[..., Array], *parameters: Array) -> Array:
+        """Sums over the items x of their weight times ``f(x, *p)``.
 
         Parameters
         ----------
@@ -172,26 +170,24 @@ class SortedColumns:
 
         Returns
         -------
-        tuple of arrays of shape (K, b), float64
+        array of shape (K, b), float64
         """
         raise NotImplementedError
 
-    def _sums(
-        self, f: Callable[..., tuple[Array, ...]], ends: tuple[Array, ...], *parameters: Array
-    ) -> Array:
+    def _sums(self, f: Callable[..., Array], ends: tuple[Array, ...], *parameters: Array) -> Array:
         """`weighted_sums` of a function of distances to ``ends``; on CUDA by one kernel."""
         if not self.backend.sync_is_expensive:
-            return self.weighted_sums(f, *parameters)[0]
+            return self.weighted_sums(f, *parameters)
         stored = self._stored(self.size)
         sums = list_kernels.distance_sums(self.values, self.start, stored, self.weights, *ends)
         if self.zero_mass is None:
             return sums
-        at_zero = f(self.backend.zeros(self.shape), *parameters)[0]
+        at_zero = f(self.backend.zeros(self.shape), *parameters)
         return sums + self.backend.xp.astype(self.zero_mass, sums.dtype) * at_zero
 
     def distances(self, center: Array) -> Array:
         """Sums of weight times |x - center| over the items: (K, b), as the centers."""
-        return self._sums(lambda x, center: (abs(x - center),), (center,), center)
+        return self._sums(lambda x, center: abs(x - center), (center,), center)
 
     def loss_difference(self, center: Array, other: Array) -> Array:
         """Sum of weight times (|x - other| - |x - center|) over the items, without cancellation.
@@ -203,8 +199,8 @@ class SortedColumns:
         nothing = xp.zeros_like(towards)
         ends = xp.minimum(towards, nothing), xp.maximum(towards, nothing)
 
-        def terms(x: Array, center: Array, low: Array, high: Array, half: Array) -> tuple[Array]:
-            return (half - xp.minimum(xp.maximum(x - center, low), high),)
+        def terms(x: Array, center: Array, low: Array, high: Array, half: Array) -> Array:
+            return half - xp.minimum(xp.maximum(x - center, low), high)
 
         halves = self._sums(terms, (center, other), center, *ends, 0.5 * towards)
         return 2 * xp.where(other < center, -halves, halves)
@@ -248,14 +244,12 @@ class DenseSortedColumns(SortedColumns):
             table, weight, *ends, (low, high), _CACHED * self.chunk, one_of_each
         )
 
-    def weighted_sums(
-        self, f: Callable[..., tuple[Array, ...]], *parameters: Array
-    ) -> tuple[Array, ...]:
+    def weighted_sums(self, f: Callable[..., Array], *parameters: Array) -> Array:
         xp, lists = self.backend.xp, self.in_column
         assert lists is not None
         b, table = self.shape[1], self.table
         weights = None if self.weights is None else xp.reshape(self.weights, table.shape)
-        groups: list[list[tuple[Array, ...]]] = []
+        groups: list[Array] = []
         of_lists = [xp.permute_dims(lists.by_list(p), (1, 0)) for p in parameters]
         for group in lists.groups:
             sums, shape = [], (b, group.n_lists, -1)
@@ -267,12 +261,10 @@ class DenseSortedColumns(SortedColumns):
             for left, right in cuts:
                 x = xp.astype(values[left:right, :, :], xp.float64)
                 terms = f(x, *(p[left:right, :, :] for p in own))
-                if s is not None:
-                    terms = tuple(t * s[left:right, :, :] for t in terms)
-                sums.append(tuple(xp.sum(t, axis=2) for t in terms))
-            groups.append([xp.concat(list(s)) for s in zip(*sums, strict=True)])
-        found = (xp.concat(list(s), axis=1) for s in zip(*groups, strict=True))
-        return tuple(lists.by_class(xp.permute_dims(s, (1, 0))) for s in found)
+                terms = terms if s is None else terms * s[left:right, :, :]
+                sums.append(xp.sum(terms, axis=2))
+            groups.append(xp.concat(sums))
+        return lists.by_class(xp.permute_dims(xp.concat(groups, axis=1), (1, 0)))
 
     def loss_difference(self, center: Array, other: Array) -> Array:
         xp = self.backend.xp
@@ -311,22 +303,15 @@ class SparseSortedColumns(SortedColumns):
 
     segment: Array | None = None
 
-    def weighted_sums(
-        self, f: Callable[..., tuple[Array, ...]], *parameters: Array
-    ) -> tuple[Array, ...]:
+    def weighted_sums(self, f: Callable[..., Array], *parameters: Array) -> Array:
         xp = self.backend.xp
         x = xp.astype(self.values, xp.float64)
         terms = f(x, *(xp.take(xp.reshape(p, (-1,)), self.segment) for p in parameters))
+        terms = terms if self.weights is None else terms * self.weights
+        stored = self.backend.zeros(self.shape[0] * self.shape[1])
+        numpy_cupy.scatter_add(stored, self.segment, terms, xp)
         at_zero = f(self.backend.zeros(self.shape), *parameters)
-        sums = []
-        for term, zero in zip(terms, at_zero, strict=True):
-            stored = self.backend.zeros(self.shape[0] * self.shape[1])
-            term = term if self.weights is None else term * self.weights
-            numpy_cupy.scatter_add(stored, self.segment, term, xp)
-            sums.append(
-                xp.reshape(stored, self.shape) + xp.astype(self.zero_mass, xp.float64) * zero
-            )
-        return tuple(sums)
+        return xp.reshape(stored, self.shape) + xp.astype(self.zero_mass, xp.float64) * at_zero
 
 
 def sort_columns(

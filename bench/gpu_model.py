@@ -73,6 +73,8 @@ class Estimate:
         To be compiled when it is done for the first time.
     pinned, workspace : int
         Page-locked memory, and the most that a call needs beyond arguments and results.
+    libraries : list of str
+        Those of CUDA that it uses, which take memory outside of CuPy's pool.
     greatest : list of (str, float)
         The three kinds of calls that take most of the time.
     """
@@ -84,6 +86,7 @@ class Estimate:
     kernels: int
     pinned: int
     workspace: int
+    libraries: list[str]
     greatest: list[tuple[str, float]]
 
 
@@ -116,6 +119,7 @@ def estimate(work: Callable[[], Any], card: Card, part: int = 1, classes: int = 
         len({call.kernel for call in calls} - {()}),
         part * sum(call.workspace for call in calls if call.name == "alloc_pinned"),
         part * max((call.workspace for call in calls), default=0),
+        sorted(fake.libraries(calls)),
         times.most_common(3),
     )
 
@@ -165,9 +169,10 @@ def card_of(options: argparse.Namespace) -> Card:
 
 
 def show(row: str, found: Estimate) -> None:
-    """Print a row of the table."""
+    """Print a row of the table; MB are those of the greatest sort and of page-locked memory."""
     items = ", ".join(f"{name} {1e3 * took:.2f}" for name, took in found.greatest)
     print(
         f"{row:24}{1e3 * found.seconds:9.2f} ms {found.launches:7,} launches {found.waits:4} waits"
-        f"{found.bytes / 1e9:8.2f} GB {found.kernels:4} kernels  {items}"
+        f"{found.bytes / 1e9:8.2f} GB {found.kernels:4} kernels"
+        f"{(found.workspace + found.pinned) / 1e6:8,.0f} MB  {items}"
     )

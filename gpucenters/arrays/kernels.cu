@@ -106,7 +106,7 @@ extern "C" __global__ void unpack_values(
     values[i] = __uint_as_float(bits & 0x80000000u ? bits & 0x7fffffffu : ~bits);
 }
 
-// The rows of total but for the first one, less that: see `scaled_differences`. total: (classes,
+// The rows of total but for the first one, less that: see `functions.scaled_differences`. total: (classes,
 // width), differences: (classes - 1, width). Each step rounds: the intrinsics keep a compiler from
 // contracting two of them.
 extern "C" __global__ void scaled_differences(
@@ -123,7 +123,7 @@ extern "C" __global__ void scaled_differences(
     }
 }
 
-// x rounded to 40 significant bits, by Veltkamp's splitting: see `rounded_to_40_bits`.
+// x rounded to 40 significant bits, by Veltkamp's splitting: see `functions.round_to_40_bits`.
 extern "C" __global__ void round_to_40_bits(const double* x, long long count, double* rounded)
 {
     long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;

@@ -212,13 +212,13 @@ class DenseSortedColumns(SortedColumns):
 
     Attributes
     ----------
-    in_column : ClassLists
+    lists : ClassLists
         How they lie in a column.
     chunk : int
         Elements that are summed in one go.
     """
 
-    in_column: ClassLists | None = None
+    lists: ClassLists | None = None
     chunk: int = 0
 
     @property
@@ -229,7 +229,7 @@ class DenseSortedColumns(SortedColumns):
     def joint_interval(
         self, half: JointHalf, low: Array, high: Array
     ) -> tuple[Array, Array] | None:
-        xp, lists, table = self.backend.xp, self.in_column, self.table
+        xp, lists, table = self.backend.xp, self.lists, self.table
         assert lists is not None
         two = self.plain and self.shape[0] == 2 and not half.tolerance
         if two or self.backend.sync_is_expensive:
@@ -245,7 +245,7 @@ class DenseSortedColumns(SortedColumns):
         )
 
     def weighted_sums(self, f: Callable[..., Array], *parameters: Array) -> Array:
-        xp, lists = self.backend.xp, self.in_column
+        xp, lists = self.backend.xp, self.lists
         assert lists is not None
         b, table = self.shape[1], self.table
         weights = None if self.weights is None else xp.reshape(self.weights, table.shape)
@@ -268,8 +268,8 @@ class DenseSortedColumns(SortedColumns):
 
     def loss_difference(self, center: Array, other: Array) -> Array:
         xp = self.backend.xp
-        assert self.in_column is not None
-        counts, offsets = self.in_column.counts.tolist(), self.in_column.offsets.tolist()
+        assert self.lists is not None
+        counts, offsets = self.lists.counts.tolist(), self.lists.offsets.tolist()
         if not self.plain or max(counts) < _LONG_LIST or self.backend.sync_is_expensive:
             return super().loss_difference(center, other)
         # The items are in order: only those between the two points in some column need a look.
@@ -365,7 +365,7 @@ def sort_columns(
         depth=int(lists.counts.max()).bit_length() + 1,
         weights=sorted_weights,
         cumulative=cumulative,
-        in_column=lists,
+        lists=lists,
         chunk=ctx.chunk,
     )
 

@@ -11,7 +11,7 @@
 from cupy._fake.counting import Counter, count_syncs, counter
 from cupy._fake.devices import set_device_count
 from cupy._fake.flight import faults
-from cupy._fake.ledger import Call, recording
+from cupy._fake.ledger import Call, libraries, recording
 from cupy._fake.memory import Pool, pool
 from cupy._fake.streams import Action, actions
 
@@ -24,6 +24,7 @@ __all__ = [
     "count_syncs",
     "counter",
     "faults",
+    "libraries",
     "pool",
     "recording",
     "reset",

@@ -22,8 +22,14 @@ _REDUCTIONS = frozenset(
 )
 _SORTS = frozenset(("sort", "argsort", "partition", "argpartition", "lexsort"))
 _GATHERS = frozenset(("take", "take_along_axis", "getitem", "searchsorted"))
-#: The libraries of CUDA behind a function: each takes memory of its own, outside of the pool.
-_LIBRARIES = {"matmul": "cublas", "dot": "cublas", "cholesky": "cusolver", "eigh": "cusolver"}
+# The libraries of CUDA behind a function: each takes memory of its own, outside of the pool.
+_LIBRARIES = {
+    "matmul": "cublas",
+    "dot": "cublas",
+    "spmm": "cusparse",
+    "cholesky": "cusolver",
+    "eigh": "cusolver",
+}
 
 
 class Call(NamedTuple):

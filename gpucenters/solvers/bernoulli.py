@@ -10,7 +10,14 @@ from typing import Any, ClassVar
 from .._docstrings import filled
 from ..arrays.backend import Backend
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, clip_negative, index_mask, to_float, to_floats
+from ..arrays.functions import (
+    array_namespace,
+    clip_negative,
+    index_mask,
+    row_sums,
+    to_float,
+    to_floats,
+)
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.readers import Binarized
@@ -80,7 +87,7 @@ class BernoulliCenters(LinearCenters):
         xp = self.backend.xp
         present, absent = self._log_shares(support)
         coef = xp.permute_dims(present - absent, (1, 0))
-        return LinearForm(self.backend.zeros(coef.shape[0]), coef, xp.sum(absent, axis=1))
+        return LinearForm(self.backend.zeros(coef.shape[0]), coef, row_sums(absent))
 
     def feature_form(self, columns: Array, log_prior: list[float]) -> FeatureForm:
         """The decision; for more than two classes each score is relative to the tied center."""

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from ..arrays.backend import Backend
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, backend_of, to_host
+from ..arrays.functions import array_namespace, backend_of, row_sums, to_host
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from .close_scores import UNIT_ROUNDOFF, PairForm, Rounding, compare_close_scores
@@ -63,7 +63,7 @@ class FeatureForm(NamedTuple):
         """The decision with all d features."""
         offset = self.offset
         if self.base is not None:
-            offset = array_namespace(self.coef).sum(self.base, axis=1) + offset
+            offset = row_sums(self.base) + offset
         return LinearForm(self.shift, self.coef, offset, self.rounding)
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from .._docstrings import filled
 from ..arrays.backend import Backend
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, backend_of, index_mask, to_float
+from ..arrays.functions import array_namespace, backend_of, index_mask, row_sums, to_float
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.errors import raise_overflow
@@ -155,7 +155,7 @@ def _expanded_scores(block: Block, columns: Array, params: Params, ctx: Context)
     found = block.product(columns, zeros, xp.permute_dims(slope, (1, 0)), ctx)
     squares = block.read_as(Squared("gaussian_scores"))
     found = found + squares.product(columns, zeros, xp.permute_dims(curve, (1, 0)), ctx)
-    return found + xp.sum(base, axis=1)
+    return found + row_sums(base)
 
 
 def _offset(log_prior: list[float]) -> list[float]:

@@ -164,8 +164,7 @@ def _medians(samples: Samples, columns: SortedColumns) -> tuple[Array, Array, Ar
 def l1_loss(samples: Samples, columns: SortedColumns | LabelledColumns, free: Array) -> Array:
     """The sum over the classes of the mean distance to centers ``free`` (K, b): (b,)."""
     backend, xp = columns.backend, columns.backend.xp
-    (losses,) = columns.weighted_sums(lambda x, center: (xp.abs(x - center),), free)
-    return xp.sum(losses / backend.asarray(samples.class_weight)[:, None], axis=0)
+    return xp.sum(columns.distances(free) / backend.asarray(samples.class_weight)[:, None], axis=0)
 
 
 def l1_medians(

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from .._docstrings import filled
 from ..arrays.backend import Backend
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, to_float, to_floats
+from ..arrays.functions import array_namespace, row_sums, scaled_differences, to_float, to_floats
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.errors import raise_overflow
@@ -99,7 +99,7 @@ def solve_l2(moments: ClassMoments, ctx: Context, scale: str | None = None) -> L
     ValueError
         Where values are so large that the sums leave float64, or so small that their squares do.
     """
-    backend, xp, weight = moments.backend, moments.backend.xp, moments.class_weight
+    backend, weight = moments.backend, moments.class_weight
     total, m = moments.total, moments.shape[1]
     gain, sigma = backend.zeros(m), None
     if scale is None:
@@ -120,7 +120,7 @@ def solve_l2(moments: ClassMoments, ctx: Context, scale: str | None = None) -> L
             found = scale_of_sums(total[:, part], centred, moments, scale, divisor)
             scales.put(part, found)
             gain[part] = scaled_l2_gain(total[:, part], found, moments)
-            return xp.sum(centred / (found.sigma * found.sigma), axis=1)
+            return row_sums(centred / (found.sigma * found.sigma))
 
         squares = to_floats(ctx.sum_columns(fill_scaled, m, len(weight)))
         if scale == "pooled":
@@ -175,9 +175,9 @@ def mean_differences(total: Array, weight: list[float], backend: Backend) -> Arr
     """
     # Weights and sums of a class are divided by one power of two, so that no product overflows.
     parts = [math.frexp(w) for w in weight]
-    w = backend.asarray([mantissa for mantissa, _ in parts])[:, None]
-    s = total * backend.asarray([math.ldexp(1.0, -e) for _, e in parts])[:, None]
-    return (w[:1, :] * s[1:, :] - w[1:, :] * s[:1, :]) / (w[:1, :] * w[1:, :])
+    share = backend.asarray([mantissa for mantissa, _ in parts])
+    unit = backend.asarray([math.ldexp(1.0, -e) for _, e in parts])
+    return scaled_differences(total, share, unit)
 
 
 def centred_means(total: Array, weight: list[float], backend: Backend) -> Array:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 
 from .._docstrings import filled
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, index_mask, to_float, to_floats
+from ..arrays.functions import array_namespace, index_mask, row_sums, to_float, to_floats
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.readers import NotNegative
@@ -188,7 +188,7 @@ class MultinomialCenters(Centers):
     def objective(self, support: Array, ctx: Context | None = None) -> float:
         """The negative log-likelihood with the features of ``support`` free."""
         xp, f = self.backend.xp, self.smoothed(support)
-        mass = to_floats(xp.sum(f, axis=1))
+        mass = to_floats(row_sums(f))
         h = divergence(f, [b / sum(mass) for b in mass])
         tied = self._tied_likelihood(ctx or Context.of(self.backend))
         return -(tied + to_float(xp.sum(h)))
@@ -200,7 +200,7 @@ class MultinomialCenters(Centers):
         support in class c, B their sum, and S the mass of all features in all classes.
         """
         xp, f = self.backend.xp, self.smoothed(columns)
-        mass = xp.sum(f, axis=1)
+        mass = row_sums(f)
         total_mass = sum(self.mass)
         return self._free(f, mass), xp.sum(f, axis=0) / total_mass
 
@@ -211,7 +211,7 @@ class MultinomialCenters(Centers):
     def log_theta(self, support: Array) -> Array:
         """Log shares of all features, free on the support and tied elsewhere: (K, m)."""
         xp, f = self.backend.xp, self.total + self.alpha
-        mass = xp.sum(self.smoothed(support), axis=1)
+        mass = row_sums(self.smoothed(support))
         free = xp.log(self._free(f, mass))
         tied = xp.log(xp.sum(f, axis=0) / sum(self.mass))
         return xp.where(index_mask(support, f.shape[1]), free, tied)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from .._docstrings import filled
 from ..arrays.backend import Backend
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, clip_negative, index_mask, to_float, top_k
+from ..arrays.functions import array_namespace, clip_negative, index_mask, row_sums, to_float, top_k
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.errors import raise_overflow
@@ -140,7 +140,7 @@ class ShrunkenCenters(Centers):
         """
         xp, (a, grand) = self.backend.xp, self._shrunken(support)
         square = xp.take(self.scale, support) ** 2
-        coef, offset = 2 * a / square, xp.sum(-a * a / square, axis=1)
+        coef, offset = 2 * a / square, row_sums(-a * a / square)
         offset = offset + 2 * self.backend.asarray(log_prior)
         if len(log_prior) == 2:
             coef, offset = coef[1:, :] - coef[:1, :], offset[1:] - offset[:1]
@@ -168,7 +168,7 @@ class ShrunkenCenters(Centers):
         def part_of_sum(part: slice) -> Array:
             d = self._deviations(self.total[:, part])[0] / self.scale[part]
             terms = xp.where(chosen[part], xp.zeros_like(d), weight * d * d / 2)
-            return xp.sum(terms, axis=1)
+            return row_sums(terms)
 
         if support.shape[0] == m:
             return self.rest

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from ..arrays.context import Context
-from ..arrays.functions import to_float, to_floats
+from ..arrays.functions import row_sums, to_float, to_floats
 from ..arrays.typing import Array
 from ..blocks.accumulators import RawSums
 from ..blocks.block import Block
@@ -118,7 +118,6 @@ def _require_finite(sums: Array, block: Block, ctx: Context) -> None:
 
 def feature_sums(total: Array, ctx: Context) -> list[float]:
     """Sums over all features: K numbers from a (K, m) array."""
-    xp = ctx.backend.xp
     k, m = total.shape
-    sums = ctx.sum_columns(lambda part: xp.sum(total[:, part], axis=1), m, k)
+    sums = ctx.sum_columns(lambda part: row_sums(total[:, part]), m, k)
     return to_floats(sums)

@@ -1140,6 +1140,9 @@ def test_what_a_terminal_cannot_show_is_printed_as_an_escape(
     done = _shell(command, data, model, PYTHONIOENCODING="ascii")
     assert done.returncode == 0, done.stderr
     assert r"gr\xf6\xdfer" in done.stdout
+    done = _shell("$G path $1 --ks 1,2,3", data, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0 and "################  best" in done.stdout
+    assert "\\u" not in done.stdout
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")

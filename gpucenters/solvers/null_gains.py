@@ -13,8 +13,9 @@ from typing import Any
 from ..arrays.context import Context
 from ..arrays.functions import array_namespace
 from ..arrays.typing import Array
-from ..blocks.block import Block, Strip
-from ..blocks.labels import Labels
+from ..blocks.block import Block
+from ..reductions.labelled_columns import Labels
+from ..reductions.strips import Strip
 from .bernoulli import bernoulli_gain
 from .divergence import divergence
 from .exposure import row_totals

@@ -9,7 +9,7 @@ from ..arrays.context import Context
 from ..arrays.functions import array_namespace
 from ..arrays.typing import Array
 from ..blocks.block import Block
-from ..blocks.segment_terms import LinearTerms, Terms
+from ..reductions.segment_sums import LinearTerms, Terms
 from .close_scores import UNIT_ROUNDOFF
 from .decisions import FeatureForm, of_priors
 

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from sklearn.base import clone
+from sklearn.datasets import dump_svmlight_file
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import classification_report, f1_score, log_loss, make_scorer
@@ -408,6 +410,48 @@ def test_texts_are_fitted_and_predicted_from_a_file_and_from_stdin(
     assert run.err == ""
 
 
+@pytest.mark.parametrize("label", ["", "x\t"], ids=["lines", "tsv"])
+def test_predictions_of_a_pipe_come_line_by_line(
+    run: Run, texts: str, tmp_path: Path, label: str
+) -> None:
+    model = tmp_path / "model"
+    run("fit", texts, "-o", model, "-e", "bernoulli")
+    command = [sys.executable, "-m", "gpucenters", "predict", str(model), "-"]
+    command += ["--format", "tsv"] if label else []
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        stdin, stdout = process.stdin, process.stdout
+        assert stdin is not None and stdout is not None
+
+        def answers(*lines: str) -> bytes:
+            stdin.write("".join(f"{label}{line}\n" for line in lines).encode())
+            stdin.flush()
+            if not select.select([stdout], [], [], 30)[0]:
+                process.kill()
+            return b"".join(stdout.readline() for _ in lines)
+
+        try:
+            assert answers("dull") == b"bad\n"
+            assert answers("fine", "dull") == b"good\nbad\n"
+        finally:
+            process.kill()
+
+
+def test_rows_of_stdin_are_predicted_as_those_of_a_file(
+    run: Run, numbers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y, _ = _numbers()
+    model, data = tmp_path / "model", tmp_path / "data.csv"
+    run("fit", numbers, "-o", model, "-e", "l2")
+    header = ",".join(["label", *map(str, range(M))])
+    plain = "".join(f"{y},{','.join(map(str, x))}\n" for y, x in zip(y, X.tolist(), strict=True))
+    data.write_text(f"{header}\n{plain}")
+    gpucenters.load(model).fit(X, y).save(model)
+    expected = run("predict", model, data), run.err
+    monkeypatch.setattr("gpucenters.cli.predict._ROWS", 7)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data.read_bytes())))
+    assert (run("predict", model, "-"), run.err) == expected
+
+
 def test_a_model_goes_through_stdout_and_stdin(
     numbers: str, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
@@ -476,6 +520,32 @@ def test_predictions_of_real_texts_are_those_of_the_pipeline_in_python(
     accuracy = pipeline.score(held_out.X, held_out.y)
     assert run.err.startswith(f"accuracy {accuracy:.4f} of {len(held_out):,} samples; share of")
     assert accuracy > 0.8
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--analyzer", "char_wb", "--ngrams", "2,3"],
+         CountVectorizer(analyzer="char_wb", ngram_range=(2, 3))),
+        (["--stop-words", "english"], CountVectorizer(stop_words="english")),
+        (["--stop-words", "STOP"], CountVectorizer(stop_words=["film", "story"])),
+    ],
+    ids=["characters", "english", "file"],
+)  # fmt: skip
+def test_texts_are_characters_or_words_without_stop_words(
+    run: Run, texts: str, tmp_path: Path, options: list[str], words: Any
+) -> None:
+    (tmp_path / "stop.txt").write_text("film\n\nstory\n")
+    options = [str(tmp_path / "stop.txt") if each == "STOP" else each for each in options]
+    facts = run.json("fit", texts, "-o", tmp_path / "model", "-e", "bernoulli", *options)
+    labels, plain = zip(*TEXTS, strict=True)
+    pipeline = make_pipeline(words, SparseBernoulliNB()).fit(plain, labels)
+    assert facts["features"] == pipeline[-1].n_features_in_
+    names = pipeline[0].get_feature_names_out()[pipeline[-1].ranking_]
+    assert facts["best_features"] == names[:10].tolist()
+    assert (
+        run("predict", tmp_path / "model", texts).splitlines() == pipeline.predict(plain).tolist()
+    )
 
 
 # --- the choice of a model, and how right it is ------------------------------------------------
@@ -606,6 +676,107 @@ def test_a_report_has_the_scores_of_scikit_learn(run: Run, tmp_path: Path) -> No
     assert fitted["of_classes"] == found["of_classes"] and fitted["log_loss"] == found["log_loss"]
     run("predict", model, paths["test"], "--report")
     assert "log loss" in run.err and "as a" in run.err and "precision" in run.err
+
+
+# --- data as other programs write them ---------------------------------------------------------
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """A table of numbers with names of samples and labels."""
+    X, y, _ = _numbers()
+    rows = [
+        [f"s{i}", *map(str, row), label] for i, (row, label) in enumerate(zip(X, y, strict=True))
+    ]
+    head = ["sample", *(f"f{i}" for i in range(M)), "kind"]
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join(",".join(row) for row in [head, *rows]) + "\n")
+    return path
+
+
+def test_columns_are_found_by_name_and_those_not_selected_may_be_absent(
+    run: Run, table: Path, tmp_path: Path
+) -> None:
+    columns = ["--label", "kind", "--id", "sample"]
+    facts = run.json("fit", table, *columns, "-o", tmp_path / "model", "-k", "2")
+    expected = run("predict", tmp_path / "model", table).splitlines()
+    first, second = facts["best_features"]
+    head, *rows = [line.split(",") for line in table.read_text().splitlines()]
+    few = [head.index(second), 0, head.index(first)]
+    path = tmp_path / "few.csv"
+    path.write_text("\n".join(",".join([*(row[i] for i in few), "x"]) for row in [head, *rows]))
+    assert run("predict", tmp_path / "model", path).splitlines() == expected
+    assert (
+        run("predict", tmp_path / "model", path, "--id", "sample", "-o", tmp_path / "p.csv") == ""
+    )
+    lines = (tmp_path / "p.csv").read_text().splitlines()
+    assert lines == ["sample,class", *(f"s{i},{label}" for i, label in enumerate(expected))]
+    found = run.json("predict", tmp_path / "model", path, "--id", "sample")
+    assert found["ids"] == [row[0] for row in rows] and found["predictions"] == expected
+    (tmp_path / "few.txt").write_text(path.read_text().replace(",", "\t"))
+    assert run("predict", tmp_path / "model", tmp_path / "few.txt").splitlines() == expected
+    path.write_text(path.read_text().replace(first, "f99"))
+    run("predict", tmp_path / "model", path, code=1)
+    assert f"lacks 1 column of the 2 that the model takes, the first of them '{first}'" in run.err
+    run("predict", tmp_path / "model", path, "--id", "sample", "-o", tmp_path / "p.npy", code=2)
+
+
+def test_test_data_in_another_order_are_aligned(run: Run, table: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.csv"
+    rows = [line.split(",") for line in table.read_text().splitlines()]
+    other.write_text("\n".join(",".join(row[::-1]) for row in rows))
+    both = [table, "--label", "kind", "--drop", "sample"]
+    for command in (["path", *both, "--ks", "2"], ["fit", *both, "-k", "2", "-o", tmp_path / "m"]):
+        results = [run.json(*command, "--test", test) for test in (table, other)]
+        for result in results:
+            del result["seconds"]
+        assert results[0] == results[1]
+
+
+@pytest.mark.filterwarnings("default")
+def test_missing_values_become_the_medians_of_the_training_data(
+    run: Run, table: Path, tmp_path: Path
+) -> None:
+    X, y, _ = _numbers()
+    holes = np.arange(N * M).reshape(N, M) % 37 == 0
+    rows = [line.split(",") for line in table.read_text().splitlines()]
+    for i, j in np.argwhere(holes):
+        rows[i + 1][j + 1] = "NA"
+    table.write_text("\n".join(map(",".join, rows)))
+    options = ["--label", "kind", "--id", "sample"]
+    l2 = [*options, "-e", "l2", "--scale", "none"]
+    run("fit", table, *l2, "-o", tmp_path / "model", "-k", "2", "--missing", "median")
+    X[holes] = np.nan
+    X = np.where(holes, np.nanmedian(X, axis=0), X)
+    expected = L2CenterClassifier(k=2).fit(X, y)
+    found = run.json("predict", tmp_path / "model", table, *options, "--decision")
+    np.testing.assert_array_equal(
+        np.ravel(found["decision_function"]["values"]), expected.decision_function(X)
+    )
+    dropped = run.json("fit", table, *options, "-o", tmp_path / "m", "--missing", "drop")
+    assert "20 rows of 90 with missing values left out" in run.err
+    assert dropped["samples"] == N - holes.any(axis=1).sum()
+    path = run.json("path", table, *l2, "--ks", "2", "--missing", "median", "--test", table)
+    assert path["mean"] == [expected.score(X, y)]
+
+
+def test_a_model_reads_data_as_those_that_it_was_fitted_to(run: Run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.poisson(3, (40, 5)) + 5 * (np.arange(40)[:, None] % 2) * (np.arange(5) == 4)
+    y, model = np.arange(40) % 2, tmp_path / "model"
+    for base in (0, 1):
+        data = tmp_path / f"{base}.svm"
+        dump_svmlight_file(X, y, str(data), zero_based=base == 0)
+        if base == 0:
+            facts = run.json("fit", data, "-o", model, "-k", "1", "--zero-based")
+            assert facts["best_features"] == ["column 4"]
+            expected = run("predict", model, data)
+        else:
+            assert run("predict", model, data, "--one-based") == expected
+            facts = run.json("fit", data, "-o", model, "-k", "1")
+            assert facts["best_features"] == ["column 5"]
+            assert run("predict", model, data) == expected
+            assert run.json("inspect", model)["top"][0]["feature"] == "column 5"
 
 
 # --- path --------------------------------------------------------------------------------------
@@ -740,6 +911,8 @@ _USAGE = [
     (["fit", "TEXTS", "-o", "m", "--batch-rows", "5", "--test-size", "0.5"], "not --test-size"),
     (["fit", "TEXTS", "-o", "m", "--vectorizer", "hashing", "--min-df", "2"], "no min_df"),
     (["fit", "TEXTS", "-o", "m", "--token-pattern", "("], "is no regular expression"),
+    (["fit", "TEXTS", "-o", "m", "--analyzer", "char", "--stop-words", "english"],
+     "--token-pattern and --stop-words are for words"),
     (["predict", "MODEL", "DATA", "--proba", "--decision"], "exclude each other"),
     (["predict", "-", "-"], "cannot both be stdin"),
     (["predict", "MODEL", "DATA", "-o", "FOLDER"], "'folder' is there, and is not a regular file"),
@@ -771,16 +944,29 @@ _FAILURES = [
     (["predict", "missing", "DATA"], "missing: No such file or directory"),
     (["permute", "DATA", "--groups", "missing"], "missing: No such file or directory"),
     (["predict", "MODEL", "TEXTS"], "holds texts, and the model takes numbers"),
-    (["predict", "MODEL", "OTHER"], "from column 3 on they are not the same"),
+    (["predict", "MODEL", "OTHER"], "lacks 1 column of the 2 that the model takes"),
     (["predict", "MODEL", "NARROW"], "7 features"),
     (["select", "MODEL", "DATA", "-o", "c.npy", "-k", "5"], "--full"),
-    (["fit", "OTHER", "-o", "m", "--text", "t"], "npz has no columns with names, as --text wants"),
+    (["fit", "OTHER", "-o", "m", "--text", "t"], "--text is for tsv, csv, parquet, feather, and"),
     (["fit", "TEXTS", "-o", "m", "--label", "no"], "there is no column 'no' for --label; the"),
     (["fit", "latin.tsv", "-o", "m"], "(such as --encoding latin-1)"),
     (["fit", "zero.svm", "-o", "m"], "say --zero-based."),
     (["fit", "text=1.csv", "-o", "m"],
-     "text=1.csv, line 2, column 1: 'u' in the column 'kind' is no number. If the column holds the "
-     "labels or texts, name it: --label or --text"),
+     "text=1.csv, line 2, column 1: 'u' in the column 'kind' is no number. If the column is no "
+     "feature, say what it is: --label, --text, --id or --drop"),
+    (["fit", "semicolons.csv", "-o", "m"],
+     "line 1, column 1: there is no comma in this line, but ';': name the separator, --sep ';'."),
+    (["fit", "tabs.csv", "-o", "m"], r"name the separator, --sep '\t'."),
+    (["fit", "bare.csv", "-o", "m"],
+     "line 1, column 1: this line holds numbers, as '1.5', where the names of the columns are "
+     "expected. Where it is a sample, say --no-header: "),
+    (["fit", "gap.csv", "-o", "m"],
+     "gap.csv, line 3, column 3: the value in the column 'a' is missing: --missing says"),
+    (["fit", "comma.csv", "-o", "m", "--sep", ";"], "is a decimal point, say --decimal ','."),
+    (["fit", "text.tsv", "-o", "m"],
+     "this line holds 'text' and 'a b': say --header where these are names of columns, and "
+     "--no-header where they are"),
+    (["predict", "MODEL", "DATA", "--missing", "median"], "the model holds no medians: fit it wi"),
     (["fit", "ragged.csv", "-o", "m"], "this row has 1 field, not 2."),
     (["fit", "missing", "-o", "m"], "missing: No such file or directory"),
     (["fit", "few.csv", "-o", "m", "--label", "kind", "--test-size", "0.2"],
@@ -809,11 +995,17 @@ def test_what_is_wrong_is_said_on_stderr(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "300")
     run("fit", numbers, "-o", "model", "-k", "2")
-    np.savez("other.npz", X=X, y=y, feature_names=[*names[:2], "new", *names[3:]])
+    np.savez("other.npz", X=X, y=y, feature_names=["new", *names[1:]])
     np.savez("narrow.npz", X=X[:, 1:], y=y)
     np.savez("unlabelled.npz", X=X)
     Path("text=1.csv").write_text("kind,a\nu,1\n")
     Path("few.csv").write_text("kind,a\nu,1\nu,2\nv,3\nv,4\n")
+    Path("semicolons.csv").write_text("label;a\nu;1\n")
+    Path("tabs.csv").write_text("label\ta\nu\t1\n")
+    Path("bare.csv").write_text("1.5,2,u\n2,3,v\n")
+    Path("gap.csv").write_text("label,a\nu,1\nv,NA\n")
+    Path("comma.csv").write_text("label;a\nu;1,5\nv;2\n")
+    Path("text.tsv").write_text("text\ta b\nlabel\tb c\n")
     Path("ragged.csv").write_text("label,a\nu\n")
     Path("latin.tsv").write_bytes(b"label\ttext\na\t\xe9\n")
     Path("zero.svm").write_text("1 0:2\n")
@@ -948,6 +1140,9 @@ def test_what_a_terminal_cannot_show_is_printed_as_an_escape(
     done = _shell(command, data, model, PYTHONIOENCODING="ascii")
     assert done.returncode == 0, done.stderr
     assert r"gr\xf6\xdfer" in done.stdout
+    done = _shell("$G path $1 --ks 1,2,3", data, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0 and "################  best" in done.stdout
+    assert "\\u" not in done.stdout
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")

@@ -10,8 +10,11 @@ import re
 import shlex
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 import sklearn
+from anndata import AnnData
 from conftest import HERE
 from sklearn.utils.fixes import parse_version
 
@@ -81,6 +84,16 @@ def test_the_commands_of_the_page_run(
     with gzip.open("reviews.tsv.gz", "wt") as file:
         file.writelines(lines)
     Path("new.txt").write_text("a fine story\n")
+    rng = np.random.default_rng(0)
+    X, labels = rng.poisson(3, (40, 12)), np.asarray(["a", "b"])[np.arange(40) % 2]
+    frame = pd.DataFrame(X).add_prefix("f").assign(**{"class": labels})
+    frame.rename_axis("sample").to_csv("samples.csv")
+    frame[[f"f{i}" for i in reversed(range(12))]].rename_axis("sample").to_csv("new.csv")
+    (frame["f0"] / 2).to_frame().assign(**{"class": labels}).to_csv(
+        "german.csv", sep=";", decimal=",", index=False
+    )
+    obs = pd.DataFrame({"type": labels}, index=[f"cell {i}" for i in range(40)])
+    AnnData(X.astype(float), obs=obs, layers={"counts": X}).write_h5ad("cells.h5ad")
     commands = COMMAND.findall(page.read_text(encoding="utf-8"))
     assert len(commands) >= 4
     for command in commands:

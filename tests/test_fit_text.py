@@ -79,7 +79,7 @@ def test_what_cannot_be_fitted_in_batches_is_named(path: Path) -> None:
         fit_text(path, L2CenterClassifier(), CountVectorizer())
     with pytest.raises(ReadError, match=r"texts\.tsv: there are no labels in it"):
         fit_text(path, L2CenterClassifier(), format="lines")
-    path.write_text("label\tone\na\t1\n")
+    path.write_text("label\tone\ttwo\na\t1\t2\n")
     with pytest.raises(ReadError, match=r"texts\.tsv: there are no texts in it"):
         fit_text(path, L2CenterClassifier())
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import codecs
+import csv
 import gzip
 import io
 import pickle
 import re
 import sys
 import tracemalloc
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 from malformed import (
@@ -42,6 +46,7 @@ from gpucenters.readers import (
     fit_text,
     lines,
     read,
+    tables,
 )
 
 
@@ -105,6 +110,129 @@ def test_tables_of_numbers(tmp_path: Path) -> None:
     assert outcome(read, path) == (np.c_[X, Y].tolist(), None, [*NAMES, "kind"])
 
 
+PANDAS = pd.DataFrame({"a": [1.5, 2, 3], "b": [4.0, 5, -6], "class": ["x", "y", "x"]})
+ROWS = [[1.5, 4], [2, 5], [3, -6]], ["x", "y", "x"], ["a", "b"]
+R_ROWS = '"a"\t"b"\t"class"\n"1"\t1.5\t4\t"x"\n"2"\t2\t5\t"y"\n"3"\t3\t-6\t"x"\n'
+WRITTEN: dict[str, tuple[Any, dict[str, Any]]] = {
+    "index.csv": (PANDAS.to_csv(), {}),
+    "twice.csv": (PANDAS.to_csv().replace(",a", "Unnamed: 0,a"), {}),
+    "R write.table.tsv": (R_ROWS, {}),
+    "R write.table.txt": (R_ROWS.replace("\t", " "), {"sep": " "}),
+    "R write.csv2.csv": (PANDAS.to_csv(sep=";", decimal=","), {"sep": ";", "decimal": ","}),
+    "quoted.csv": (PANDAS.to_csv(quoting=csv.QUOTE_ALL), {}),
+    "bare.csv": (
+        PANDAS.to_csv(header=False), {"header": False, "label": "4", "drop": ["1"]},
+    ),
+    "named index.csv": (PANDAS.to_csv(index_label="id"), {"id": "id"}),
+    "excel.txt": (PANDAS.to_csv(sep="\t", index=False).encode("utf-16"), {}),
+    "mark.csv": (PANDAS.to_csv(index=False).encode("utf-8-sig"), {"encoding": "latin-1"}),
+    "bytes.csv": (PANDAS.to_csv(index=False).encode("utf-16-be"), {"encoding": "utf-16-be"}),
+    "excel.csv": ("sep=;\n" + PANDAS.to_csv(sep=";", index=False), {}),
+    "blank lines.csv": ("\n" + PANDAS.to_csv(index=False).replace("\n", "\n\n"), {}),
+    "trailing commas.csv": (PANDAS.to_csv(index=False).replace("\n", ",\n"), {}),
+    "windows.csv": (PANDAS.to_csv(index=False, lineterminator="\r\n"), {}),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:.*has no name, as an index")
+@pytest.mark.parametrize("name", WRITTEN)
+def test_tables_as_pandas_and_r_write_them(name: str, tmp_path: Path) -> None:
+    content, options = WRITTEN[name]
+    path = write(tmp_path / name, content)
+    options = {"label": "class"} | options
+    values, labels, names = outcome(read, path, **options)
+    assert (values, labels) == ROWS[:2], values
+    assert names == (["2", "3"] if "header" in options else ["a", "b"])
+    assert outcome(batches, path, 2, **options) == (values, labels, names)
+
+
+def test_an_index_is_left_out_and_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.csv", PANDAS.to_csv())
+    with pytest.warns(UserWarning, match=r"x.csv, line 1, column 1: column 1 has no name"):
+        read(path, label="class")
+    data = read(path, label="class", id="")
+    assert data.ids == ["0", "1", "2"] and data.X.shape == (3, 2)
+
+
+@pytest.mark.parametrize("kind", ["infer", "bz2", "xz", "zip"])
+def test_compressed_files(kind: Any, tmp_path: Path) -> None:
+    path = tmp_path / f"x.csv.{kind}"
+    PANDAS.to_csv(path, index=False, compression=kind)
+    options = {"label": "class"} | ({"format": "csv"} if kind == "infer" else {})
+    assert outcome(read, path, **options) == ROWS
+    if kind == "infer":
+        return
+    whole = path.read_bytes()
+    for content in (whole[:-20], whole[:40], whole[:30] + bytes(20) + whole[50:]):
+        with pytest.raises(ReadError, match=r"line 1, column 1: .*damaged"):
+            read(write(path, content), **options)
+    write(path, whole)
+    with zipfile.ZipFile(path, "w") as archive:
+        for member in ("a.csv", "b.csv"):
+            archive.writestr(member, "a")
+    with pytest.raises(ReadError, match="the archive holds 2 files, and must hold one"):
+        read(path, **options)
+
+
+def test_missing_values_are_refused_left_out_or_kept(tmp_path: Path) -> None:
+    content = "a,b,label\n1,2,x\nNA,3,y\n4,,x\n5,6,\n7,nan,None\n8,9,y\n"
+    path = write(tmp_path / "x.csv", content)
+    with pytest.raises(ReadError, match=r"line 3, column 1: the value in the column 'a' is miss"):
+        read(path)
+    for rows in (1, 2, 100):
+        with pytest.warns(UserWarning, match=r"x.csv: 4 rows of 6 with missing values left out"):
+            found = outcome(batches, path, rows, missing="drop")
+        assert found == ([[1, 2], [8, 9]], ["x", "y"], ["a", "b"])
+    with pytest.raises(ReadError, match="line 5, column 5: the label is empty"):
+        read(path, missing="keep")
+    kept = read(write(path, content.replace("5,6,\n7,nan,None\n", "")), missing="keep")
+    np.testing.assert_array_equal(kept.X, [[1, 2], [np.nan, 3], [4, np.nan], [8, 9]])
+    with pytest.raises(ReadError, match="line 2, column 5: the label 'None' stands for a missing"):
+        read(write(path, "a,b,label\n1,2,None\n"))
+    assert read(path, na=[""]).y.tolist() == ["None"]
+    assert read(write(path, "text,label\na,None\n")).y.tolist() == ["None"]
+    with pytest.raises(ReadError, match=r"line 2, column 3: the value .* is missing"):
+        read(write(path, "a,b,label\n1,-9,x\n"), na=["-9"])
+    with pytest.raises(ReadError, match="'-inf' in the column 'b' is not finite"):
+        read(write(path, "a,b,label\n1,-inf,x\n"))
+
+
+@pytest.mark.parametrize("by_arrow", [True, False], ids=["pyarrow", "python"])
+def test_tables_are_read_alike_with_and_without_pyarrow(
+    by_arrow: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    values = rng.standard_normal((300, 4)) * 10.0 ** rng.integers(-300, 300, (300, 4))
+    frame = pd.DataFrame(values, columns=["a", 'b"', "c\nd", "e"])
+    frame["label"] = rng.choice(["x", 'two "words"', "a,b", "line\nbreak", "é"], 300)
+    path = tmp_path / "x.csv"
+    frame.to_csv(path, index=False)
+    if not by_arrow:
+        monkeypatch.setattr(tables, "find_spec", lambda name: None)
+    monkeypatch.setattr(tables, "_BLOCK", 1000)
+    monkeypatch.setattr(tables, "_OF_COLUMN", 1)
+    expected = values.tolist(), frame["label"].tolist(), frame.columns[:4].tolist()
+    assert outcome(read, path) == expected
+    assert outcome(batches, path, 7) == expected
+    odd = write(path, "a,b\n+1,True\n\n 2 ,1e3\n\n3.,.5\n")
+    assert outcome(read, odd) == ([[1, 1], [2, 1e3], [3, 0.5]], None, ["a", "b"])
+    for cell in ("1_0", "0x1", "nan(1)", "1d0"):
+        with pytest.raises(ReadError, match=r"line 3, column 3: .* is no number"):
+            read(write(path, f"a,b\n1,2\n3,{cell}\n"))
+
+
+def test_a_first_line_that_may_be_a_header_or_a_sample_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.tsv", "text\ta b\nlabel\tc\n")
+    with pytest.raises(ReadError, match=r"line 1, column 1: .*'text' and 'a b'.* header=False"):
+        read(path)
+    assert outcome(read, path, header=False) == (["a b", "c"], ["text", "label"], None)
+    assert outcome(read, path, header=True) == (["label"], None, None)
+    with pytest.raises(ReadError, match="this line holds numbers, as '1', where the names"):
+        read(write(tmp_path / "x.csv", "1,4,x\n2,5,y\n"))
+    counted = write(tmp_path / "x.csv", pd.DataFrame(X).to_csv(index=False))
+    assert outcome(read, counted) == (X.tolist(), None, ["0", "1", "2", "3", "4"])
+
+
 @pytest.mark.parametrize("zero_based", [False, True])
 def test_svmlight(zero_based: bool, tmp_path: Path) -> None:
     path = tmp_path / "data.svm"
@@ -117,6 +245,8 @@ def test_svmlight(zero_based: bool, tmp_path: Path) -> None:
     assert read(path, **options).y.dtype == np.int64  # type: ignore[union-attr]
     wide = read(path, n_features=9, **options).X
     assert wide.shape == (8, 9) and wide[:, 4:].nnz == 0 and wide.format == "csr"
+    marked = write(tmp_path / "marked.svm", codecs.BOM_UTF8 + path.read_bytes())
+    assert outcome(read, marked, **options) == expected
     halves = write(tmp_path / "halves.libsvm", "0.5 qid:3 2:1e3\n-1 1:inf\n")
     assert outcome(read, halves) == ([[0, 1e3], [np.inf, 0]], [0.5, -1], None)
 
@@ -192,20 +322,21 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_encodings(tmp_path: Path) -> None:
     path = write(tmp_path / "data.tsv", "é\tñ\n".encode("latin-1"))
     assert read(path, encoding="latin-1").X == ["ñ"]
-    for encoding in ("utf-16", "utf-99"):
-        with pytest.raises(ValueError, match=f"encoding='{encoding}' is none"):
-            read(path, encoding=encoding)
+    with pytest.raises(ValueError, match="encoding='utf-99' is none"):
+        read(path, encoding="utf-99")
 
 
 # --- what is wrong, and where ------------------------------------------------------------------
 
 FAULTS: dict[str, tuple[str, Any, int, int, str]] = {
     "byte": ("tsv", b"x\ta\ny\tb\xc3\xa9\xe9\n", 2, 6, "byte 6 of the line, 0xe9, is not utf-8"),
-    "utf-16": ("tsv", "x\ta\n".encode("utf-16"), 1, 1, "0xff"),
+    "utf-16 cut off": ("tsv", "x\ta\n".encode("utf-16")[:-1], 1, 1, "is not utf-16-le: truncated"),
+    "utf-16 without a mark": ("tsv", "x\ta\n".encode("utf-16-le"), 1, 1, "encoding='utf-16-le'"),
     "no tab": ("tsv", "x\ta\nüy z\n", 2, 5, "has 1 field, not 2"),
     "a tab too many": ("tsv", "x\ta\nüü\tz\ty\n", 2, 6, "has 3 fields, not 2"),
     "blank line": ("tsv", "x\ta\n\ny\tb\n", 2, 1, "has 1 field"),
     "no label": ("tsv", "x\ta\n\tb\n", 2, 1, "the label is empty"),
+    "NUL in a label": ("tsv", "good\ta\ngood\0\tb\n", 2, 1, "NUL"),
     "long label": ("csv", "text,label\na," + "x" * 1001, 2, 3, "1,001 characters"),
     "nothing": ("tsv", "", 1, 1, "no samples"),
     "a header alone": ("csv", "text,label\n", 1, 1, "no samples"),
@@ -267,7 +398,7 @@ def test_options_that_do_not_fit(tmp_path: Path) -> None:
     for options, what in (
         ({"label": "z"}, r"line 1, column 1: there is no column 'z' for label=; .*'text', 'label'"),
         ({"text": "z"}, "no column 'z' for text="),
-        ({"format": "lines", "text": "z"}, "lines has no columns"),
+        ({"format": "lines", "text": "z"}, "text= is for tsv, .*, and not for lines"),
     ):
         with pytest.raises(ReadError, match=what):
             read(path, **options)
@@ -414,6 +545,7 @@ def test_a_sparse_matrix_of_too_many_rows_is_not_made(tmp_path: Path) -> None:
 # --- malformed files ---------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:.*has no name, as an index")
 @pytest.mark.parametrize("name", [*SEEDS, *TABLES])
 def test_malformed_files_give_errors_that_name_the_place(name: str, tmp_path: Path) -> None:
     path, content = place(tmp_path, name, seed(name)), seed(name)

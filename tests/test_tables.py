@@ -97,6 +97,65 @@ def test_h5ad(cells: Any, tmp_path: Path) -> None:
         read(path, label="type")
 
 
+def test_layers_raw_and_cells_without_labels_of_h5ad(cells: Any, tmp_path: Path) -> None:
+    path = tmp_path / "cells.h5ad"
+    cells.obs_names = names = [f"c{i}" for i in range(len(Y))]
+    cells.raw = cells
+    cells.layers["twice"] = 2 * cells.X
+    cells.obs["type"] = pd.Categorical([None, *KINDS[1:]])
+    cells[:, :3].copy().write_h5ad(path)
+    options = {"label": "type", "missing": "drop", "id": "_index"}
+    for given, values in (({"layer": "twice"}, 2 * X[:, :3]), ({"raw": True}, X)):
+        with pytest.warns(UserWarning, match="1 row of 7 with missing values left out"):
+            data = read(path, **options, **given)
+        assert data.X.toarray().tolist() == values[1:].tolist() and data.ids == names[1:]
+        assert data.y.tolist() == KINDS[1:].tolist()
+        assert data.feature_names.tolist() == NAMES[: values.shape[1]]
+    with pytest.raises(ReadError, match=r"no layer 'x' for layer=; the layers are \['twice'\]"):
+        read(path, layer="x")
+    with pytest.raises(ReadError, match="X stays on disk, so that no rows without labels can go"):
+        read(path, label="type", missing="drop", max_bytes=100)
+    del cells.raw
+    cells.write_h5ad(path)
+    with pytest.raises(ReadError, match="there is no raw"):
+        read(path, raw=True)
+
+
+@pytest.mark.parametrize("name", ["parquet", "feather"])
+def test_missing_values_of_typed_tables_are_located_left_out_or_kept(
+    name: str, tmp_path: Path
+) -> None:
+    columns = {
+        "a": pa.array([1, None, 3, 4], "int64"),
+        "b": pa.array([0.5, 1, float("nan"), 2]),
+        "label": pa.array([7, 8, 7, None], "int64"),
+        "who": ["p", "q", "r", "s"],
+    }
+    path = written(tmp_path / f"x.{name}", pa.table(columns))
+    with pytest.raises(ReadError, match="row 4 of the column 'label' the label is missing"):
+        read(path, id="who", missing="keep")
+    with pytest.raises(ReadError, match="row 3 of the column 'b' is missing: missing= says"):
+        read(path, drop=["a", "who", "label"])
+    for rows in (1, 9):
+        with pytest.warns(UserWarning, match="3 rows of 4 with missing values left out"):
+            (data,) = batches(path, rows, id="who", missing="drop")
+        assert (data.X.tolist(), data.y.tolist(), data.ids) == ([[1, 0.5]], [7], ["p"])
+    kept = read(path, drop=["label", "who"], missing="keep")
+    np.testing.assert_array_equal(kept.X, [[1, 0.5], [np.nan, 1], [3, np.nan], [4, 2]])
+    infinite = written(tmp_path / f"y.{name}", pa.table({"a": [1.0, np.inf]}))
+    with pytest.raises(ReadError, match="row 2 of the column 'a' is inf, and not finite"):
+        read(infinite)
+
+
+def test_texts_of_folders_are_named_by_their_files(tmp_path: Path) -> None:
+    for label in ("a", "b"):
+        (tmp_path / "texts" / label).mkdir(parents=True)
+        (tmp_path / "texts" / label / "1.txt").write_text(label)
+    assert read(tmp_path / "texts", id="file").ids == ["a/1.txt", "b/1.txt"]
+    with pytest.raises(ReadError, match="the name of a text is that of its file: id='file'"):
+        read(tmp_path / "texts", id="x")
+
+
 def test_x_that_is_too_large_to_hold_stays_on_disk(cells: Any, tmp_path: Path) -> None:
     for number, matrix in enumerate((cells.X, X)):
         path = tmp_path / f"{number}.h5ad"

@@ -32,18 +32,18 @@ from .runner import draw_all, run_all
 from .second_stages import SecondStages
 from .text import TextTwoStage
 from .time_against_m import TimeAgainstM
-from .tuned_stages import POISSON, TunedStages
+from .tuned_stages import CHI2, POISSON, TunedStages
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     TextTwoStage("mpqa", splits=50, seconds=(15, 400), accuracy_at_10=0.815),
     TextTwoStage("sst2", splits=10, seconds=(15, 1100), most=8_000),
     TextTwoStage("imdb", splits=5, seconds=(30, 1200), most=3_000),
     TextTwoStage("sentiment140", splits=5, seconds=(15, 550), most=8_000),
-    TunedStages("mpqa", 5, (30, 400), 4_000, ("l2-SC", "l1-logistic", "Lasso")),
-    TunedStages("sst2", 2, (60, 600), 8_000),
-    TunedStages("imdb", 2, (60, 1800), 3_000),
-    TunedStages("sentiment140", 2, (60, 900), 8_000),
-    TunedStages("r8", 5, (60, 600), 2_000, (POISSON, "l2-SC", "chi2")),
+    TunedStages("mpqa", 5, (30, 200), 4_000, ("l2-SC", "l1-logistic", "Lasso")),
+    TunedStages("sst2", 2, (60, 220), 8_000),
+    TunedStages("imdb", 2, (60, 1150), 3_000),
+    TunedStages("sentiment140", 2, (60, 600), 8_000),
+    TunedStages("r8", 5, (60, 900), 2_000, (POISSON, "l2-SC", CHI2)),
     Bigrams(),
     GenesTwoStage("singh", (20, 400)),
     GenesTwoStage("chowdary", (20, 400)),

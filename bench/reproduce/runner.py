@@ -17,11 +17,12 @@ from .limits import limited
 ABOUT = """{hold} of {decided} claims hold{quick}.
 
 [C] is Calafiore & Fracastoro, *Sparse l1 and l2 Center Classifiers*; [N] is Askari, d'Aspremont &
-El Ghaoui, *Naive Feature Selection*; [W] is the lecture notes *Linear Classification*. l1-SC and
-l2-SC are sparse l1 and l2 centers, SMNB is sparse and TMNB thresholded multinomial naive Bayes.
-"+ SVM": a linear SVM with C=1 on the selected features over their deviations, the protocol of [C];
-in the experiments `tuned` every second stage has a ridge that was chosen on the training part.
-Each experiment has its numbers in a JSON file of its name, with the machine.
+El Ghaoui, *Naive Feature Selection*; [W] is the lecture notes *Linear Classification*; Wang &
+Manning is *Baselines and Bigrams*. l1-SC and l2-SC are sparse l1 and l2 centers, SMNB is sparse and
+TMNB thresholded multinomial naive Bayes. "+ SVM": a linear SVM with C=1 on the selected features
+over their deviations, the protocol of [C]; in the experiments `tuned` every second stage has a
+ridge that was chosen on the training part. Each experiment has its numbers in a JSON file of its
+name, with the machine.
 
 """
 HEAD = (

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
+import re
 import sys
 from collections.abc import Sequence
 
@@ -58,4 +60,17 @@ def _prepare_streams() -> None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors=_ESCAPED)
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    """What a stream cannot encode: # for the full blocks of bars, nothing for parts of them."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end].replace("█", "#")
+    text = re.sub("[▉-▏]", "", text)
+    return text.encode("ascii", "backslashreplace").decode(), error.end
+
+
+_ESCAPED = "gpucenters.escaped"
+codecs.register_error(_ESCAPED, _escaped)

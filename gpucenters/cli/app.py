@@ -95,12 +95,20 @@ def _with_flags(text: str) -> str:
     """A sentence of the library with options of the commands for its keyword arguments."""
     commands: Any = typer.main.get_command(app)
     every = [parameter for command in commands.commands.values() for parameter in command.params]
-    flags = {p.name: max(p.opts, key=len) for p in every if p.opts[0].startswith("-")}
+    every = [parameter for parameter in every if parameter.opts[0].startswith("-")]
+    flags = {p.name: max(p.opts, key=len) for p in every}
+    others = {p.name: max(p.secondary_opts, key=len) for p in every if p.secondary_opts}
 
     def flag(found: re.Match[str]) -> str:
         name, value = found.groups()
-        given = "" if value in (None, "True", "...") else " " + value.strip("'")
-        return flags[name] + given
+        if value == "False" and name in others:
+            return others[name]
+        if value in (None, "True", "..."):
+            return flags[name]
+        # What a shell would read in another way keeps its quotes.
+        return f"{flags[name]} " + (
+            value.strip("'") if re.fullmatch(r"'?[\w.-]+'?", value) else value
+        )
 
     value = r"'[^']*'|\[[^]]*\]|\.\.\.|[-\w]+(?:\.\w+)*"
     return re.sub(rf"(?<![\w./-])({'|'.join(flags)}) ?= ?({value})?", flag, text)

@@ -7,7 +7,7 @@ import errno
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,6 +28,14 @@ DataPath = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 
+class Missing(StrEnum):
+    """What becomes of missing values of tables."""
+
+    ERROR = "error"
+    DROP = "drop"
+    MEDIAN = "median"
+
+
 @dataclass(frozen=True)
 class DataOptions:
     """How a file is read."""
@@ -45,18 +53,72 @@ class DataOptions:
     ] = None
     labels: Annotated[str | None, _option("Labels in a file of their own.", metavar="FILE")] = None
     text: Annotated[str | None, _option("The column of texts.", metavar="NAME")] = None
+    id: Annotated[
+        str | None,
+        _option(
+            "The column of names of samples, which is no feature; of folders: file.", metavar="NAME"
+        ),
+    ] = None
+    drop: Annotated[
+        list[str] | None,
+        _option("A column that is no feature; may be given more than once.", metavar="NAME"),
+    ] = None
+    sep: Annotated[
+        str | None, _option("What separates the fields of a table: ';', tab, ...", metavar="CHAR")
+    ] = None
+    decimal: Annotated[
+        str, _option("The decimal point of the numbers of a table.", metavar="CHAR")
+    ] = "."
+    header: Annotated[
+        bool | None,
+        _option(
+            "Whether the first row of a table names the columns; else these are 1, 2, ...",
+            "--header/--no-header",
+        ),
+    ] = None
+    na: Annotated[
+        str | None,
+        _option("Words for missing values in a table; by default NA, nan, ...", metavar="WORD,..."),
+    ] = None
+    missing: Annotated[
+        Missing | None,
+        _option(
+            "Missing values of tables are an error, or their rows are left out, or they become "
+            "the median of the feature.  [default: error, or the medians of the model]"
+        ),
+    ] = None
     encoding: Annotated[
         str | None, _option("Of text; utf-8, or latin-1 of corpora.", metavar="NAME")
     ] = None
     zero_based: Annotated[
-        bool, _option("Features of svmlight files count from 0.", "--zero-based")
-    ] = False
+        bool | None,
+        _option(
+            "Features of svmlight files count from 0.  [default: from 1, or as the model]",
+            "--zero-based/--one-based",
+        ),
+    ] = None
+    layer: Annotated[
+        str | None, _option("The layer of .h5ad to read in place of X.", metavar="NAME")
+    ] = None
+    raw: Annotated[bool | None, _option("Read raw of .h5ad in place of X.", "--raw/--no-raw")] = (
+        None
+    )
 
-    def read(self, source: str, n_features: int | None = None) -> Data:
+    def read(
+        self, source: str, n_features: int | None = None, features: list[str] | None = None
+    ) -> Data:
         """All data of a file."""
         from ..readers import read
 
-        return read(source, n_features=n_features, **self.resolved(source, "tsv"))
+        return read(source, n_features=n_features, features=features, **self.resolved(source))
+
+    def read_beside(self, fitted: Data | None, test: str, labels: str | None) -> Data:
+        """All test data, with labels in a file of their own or not, by the features of others."""
+        width = names = None
+        if fitted is not None and not fitted.is_text:
+            width = fitted.X.shape[1]
+            names = None if fitted.feature_names is None else fitted.feature_names.tolist()
+        return replace(self, labels=labels).read(test, width, names)
 
     def groups(self, source: str) -> Any:
         """The group of each sample, from a file as that of --labels."""
@@ -66,12 +128,19 @@ class DataOptions:
         return read_labels(source, Options(encoding=self.encoding))
 
     def batches(
-        self, source: str, rows: int, n_features: int | None = None, *, of_stdin: str = "tsv"
+        self,
+        source: str,
+        rows: int,
+        n_features: int | None = None,
+        features: list[str] | None = None,
+        *,
+        of_stdin: str = "tsv",
     ) -> Iterator[Data]:
         """The data of a file, so many rows at a time."""
         from ..readers import batches
 
-        return batches(source, rows, n_features=n_features, **self.resolved(source, of_stdin))
+        options = self.resolved(source, of_stdin)
+        return batches(source, rows, n_features=n_features, features=features, **options)
 
     def resolved(self, source: str, of_stdin: str = "tsv") -> dict[str, Any]:
         """The options of the readers, where stdin has a format of its own."""
@@ -90,7 +159,43 @@ class DataOptions:
         options = dict(vars(self))
         if source == "-" and self.format is None:
             options["format"] = of_stdin
+        options["drop"] = self.drop or ()
+        options["na"] = None if self.na is None else self.na.split(",")
+        options["sep"] = None if self.sep is None else _SEPARATORS.get(self.sep, self.sep)
+        options["missing"] = "keep" if self.missing is Missing.MEDIAN else self.missing or "error"
+        options |= {name: bool(options[name]) for name in ("zero_based", "raw")}
         return options
+
+    def kept(self, source: str) -> dict[str, Any]:
+        """What a model has to know of how its data were read, to read others alike."""
+        names = {"svmlight": ("zero_based",), "h5ad": ("layer", "raw")}
+        of_format = names.get(self._format(source) or "", ())
+        return {name: getattr(self, name) for name in of_format}
+
+    def like(self, known: dict[str, Any], source: str) -> DataOptions:
+        """The options where those that are not given are as a model knows them.
+
+        Parameters
+        ----------
+        known : dict
+            What `kept` returned, and the medians of the features.
+        source : str
+        """
+        given = self.kept(source)
+        if all(value is None for value in given.values()):
+            given = {name: known.get(name) for name in given}
+        missing = self.missing or (Missing.MEDIAN if "medians" in known else None)
+        if missing is Missing.MEDIAN and "medians" not in known:
+            raise ValueError("the model holds no medians: fit it with --missing median.")
+        return replace(self, missing=missing, **given)
+
+    def _format(self, source: str) -> str | None:
+        from ..readers.reading import format_of
+
+        return self.format or (None if source == "-" else format_of(source))
+
+
+_SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
 
 
 class Vectorizer(StrEnum):
@@ -109,6 +214,14 @@ class Norm(StrEnum):
     NONE = "none"
 
 
+class Analyzer(StrEnum):
+    """What n-grams are made of."""
+
+    WORD = "word"
+    CHAR = "char"
+    CHAR_WB = "char_wb"
+
+
 @dataclass(frozen=True)
 class TextOptions:
     """How texts become features."""
@@ -116,14 +229,31 @@ class TextOptions:
     vectorizer: Annotated[
         Vectorizer, _option("Word counts, tf-idf, or counts by hash.", panel="Text")
     ] = Vectorizer.COUNT
+    analyzer: Annotated[
+        Analyzer,
+        _option("N-grams of words, of characters, or of the characters of a word.", panel="Text"),
+    ] = Analyzer.WORD
     ngrams: Annotated[
-        str, _option("Words, or words and pairs, ...", panel="Text", metavar="MIN,MAX")
+        str,
+        _option(
+            "Words, or words and pairs (1,2), ...; of characters 2,4.",
+            panel="Text",
+            metavar="MIN,MAX",
+        ),
     ] = "1,1"
     min_df: Annotated[
         str, _option("Least number (2) or share (0.01) of texts with a word.", panel="Text")
     ] = "1"
     token_pattern: Annotated[
         str | None, _option("What a word is, as a regular expression.", panel="Text")
+    ] = None
+    stop_words: Annotated[
+        str | None,
+        _option(
+            "Words that are left out, one a line, or those of scikit-learn.",
+            panel="Text",
+            metavar="FILE|english",
+        ),
     ] = None
     binary: Annotated[
         bool, _option("Whether a word is there, in place of its count.", "--binary", panel="Text")
@@ -145,6 +275,10 @@ class TextOptions:
                 f"--ngrams takes two numbers, as 1,2, and --min-df one from 1 or a share: got "
                 f"{self.ngrams!r} and {self.min_df!r}."
             )
+        if self.analyzer is not Analyzer.WORD and (self.token_pattern or self.stop_words):
+            raise typer.BadParameter(
+                "--token-pattern and --stop-words are for words: leave them out, or --analyzer."
+            )
         try:
             re.compile(self.token_pattern or "")
         except re.error as error:
@@ -159,9 +293,17 @@ class TextOptions:
                 token_pattern=self.token_pattern,
                 norm=None if self.norm is Norm.NONE else self.norm.value,
                 binary=self.binary,
+                analyzer=self.analyzer.value,
+                stop_words=self._stop_words(),
             )
         except ValueError as error:
             raise typer.BadParameter(str(error)) from error
+
+    def _stop_words(self) -> str | list[str] | None:
+        if self.stop_words in (None, "english"):
+            return self.stop_words
+        lines = Path(self.stop_words).read_text(encoding="utf-8-sig").splitlines()
+        return [word for line in lines if (word := line.strip())]
 
 
 def check_place(output: str | None, *others: str | None) -> None:

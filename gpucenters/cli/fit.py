@@ -15,6 +15,7 @@ from .data import (
     AsJson,
     DataOptions,
     DataPath,
+    Missing,
     TextOptions,
     Vectorizer,
     check_files,
@@ -81,8 +82,8 @@ def fit(
 
     DATA is text (label TAB text, CSV with named columns, or a folder for each class), a table
     (CSV, TSV, Parquet, Feather), .h5ad, svmlight, NumPy's .npz (X and y) or .npy with --labels, or
-    SciPy's .npz; lines plain or gzipped. With --test-size the model is fitted to the other samples,
-    and that model is saved.
+    SciPy's .npz; lines plain or compressed. With --test-size the model is fitted to the other
+    samples, and that model is saved.
     """
     choice = Choice(model)
     check_place(output, data, reading.labels, test, test_labels)
@@ -96,10 +97,10 @@ def fit(
         raise typer.BadParameter("--second-stage needs all samples: leave --batch-rows out.")
     check_files(data, reading.labels, test, test_labels)
 
-    def read_test(width: int | None) -> Data | None:
+    def read_test(fitted: Data | None) -> Data | None:
         if test is None:
             return None
-        return labelled(replace(reading, labels=test_labels).read(test, width), test)
+        return labelled(reading.read_beside(fitted, test, test_labels), test)
 
     fitting = _Fit(choice, text.make(), Stages(), read_test, second_stage)
     if batch_rows is None:
@@ -138,7 +139,7 @@ class _Fit:
         choice: Choice,
         vectorizer: Any,
         stages: Stages,
-        read_test: Callable[[int | None], Data | None],
+        read_test: Callable[[Data | None], Data | None],
         second_stage: SecondStage | None = None,
     ) -> None:
         self.choice = choice
@@ -153,11 +154,11 @@ class _Fit:
     ) -> tuple[Trained, Data | None]:
         """The model of a file, and what is held out."""
         from ..arrays.on_disk import is_on_disk
-        from .trained import Trained
+        from .trained import Trained, filled, medians_of
 
         with self.stages("reading"):
             found = labelled(reading.read(path), path)
-            held_out = self.read_test(None if found.is_text else found.X.shape[1])
+            held_out = self.read_test(found)
             if test_size is not None:
                 if is_on_disk(found.X):
                     raise ValueError(
@@ -167,12 +168,17 @@ class _Fit:
                 found, held_out = _split(found, test_size, seed)
         estimator = self.choice.model(kind_of(found))
         self.samples, X = len(found), found.X
+        known: dict[str, Any] = reading.kept(path)
+        if reading.missing is Missing.MEDIAN:
+            known["medians"] = medians_of(found, path)
+            X = filled(X, known["medians"])
         if found.is_text:
             with self.stages(f"vectorising by {_counter(self.vectorizer)}"):
                 X = self.vectorizer.fit_transform(X)
         self.choice.warn_of_spread(X)
         with self.stages("fitting", spinner=False), progress_of(estimator):
             estimator.fit(X, found.y)
+        estimator._reading = known
         vectorizer, second = self.vectorizer if found.is_text else None, ()
         if self.second_stage is not None:
             with self.stages("second stage"):

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .choice import Choice, kind_of
-from .data import AsJson, DataOptions, DataPath, TextOptions, check_files, check_place, labelled
+from .data import (
+    AsJson,
+    DataOptions,
+    DataPath,
+    Missing,
+    TextOptions,
+    check_files,
+    check_place,
+    labelled,
+)
 from .groups import part_of_samples
 from .models import MODELS, ModelOptions, parse_k
 from .output import console, say, show_json
@@ -96,14 +105,14 @@ def path(
     import gpucenters
 
     from .evaluation import warn_unless_above
+    from .trained import aligned, filled, medians_of
 
     stages = Stages()
     with stages("reading"):
         found = labelled(reading.read(data), data)
         others = None
         if test is not None:
-            width = None if found.is_text else found.X.shape[1]
-            others = labelled(replace(reading, labels=test_labels).read(test, width), test)
+            others = labelled(reading.read_beside(found, test, test_labels), test)
     classes = np.unique(found.y)  # type: ignore[arg-type]
     _check_positive(scores, pos_label, classes, data)
     if pos_label is not None:
@@ -111,6 +120,11 @@ def path(
         others = None if others is None else _as_one(others, pos_label, classes, str(test))
     estimator = choice.model(kind_of(found))
     X, X_test = found.X, None if others is None else others.X
+    if test is not None and others is not None and found.feature_names is not None:
+        X_test = aligned(others, found.feature_names, np.arange(X.shape[1]), test)
+    if reading.missing is Missing.MEDIAN:
+        medians = medians_of(found, data)
+        X, X_test = filled(X, medians), filled(X_test, medians)
     if found.is_text:
         with stages("vectorising"):
             X = vectorizer.fit_transform(X)

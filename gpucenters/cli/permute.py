@@ -9,7 +9,16 @@ from typing import Annotated, Any
 import typer
 
 from .choice import Choice, kind_of
-from .data import AsJson, DataOptions, DataPath, TextOptions, check_files, check_place, labelled
+from .data import (
+    AsJson,
+    DataOptions,
+    DataPath,
+    Missing,
+    TextOptions,
+    check_files,
+    check_place,
+    labelled,
+)
 from .models import ModelOptions
 from .output import say, show_facts, show_json, show_table
 from .pictures import figure_of, write_figure
@@ -80,6 +89,7 @@ def permute(
     figure = None if plot is None else figure_of(plot)
     vectorizer = text.make()
     from ..estimators.permutation import permutation_gains
+    from .trained import filled, medians_of
 
     stages = Stages()
     with stages("reading"):
@@ -87,6 +97,8 @@ def permute(
         of_samples = None if groups is None else reading.groups(groups)
     estimator = choice.model(kind_of(found))
     X, names = found.X, found.feature_names
+    if reading.missing is Missing.MEDIAN:
+        X = filled(X, medians_of(found, data))
     if found.is_text:
         with stages("vectorising"):
             X = vectorizer.fit_transform(X)

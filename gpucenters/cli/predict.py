@@ -10,10 +10,11 @@ from .data import AsJson, DataOptions, DataPath, check_files, check_place
 from .output import say, show_facts, show_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ..readers import Data
     from .trained import Trained
+    from .writers import Rows
 
 _ROWS = 10_000  # of a batch
 
@@ -46,13 +47,17 @@ def predict(
 ) -> None:
     """Predict the classes of samples.
 
-    The output has one line for each sample: its class. With --proba or --decision a header comes
-    first, and the numbers of each class follow the class (for two classes one decision value,
-    positive for the second class). Where the data have labels, the accuracy goes to stderr, beside
-    the share of the largest class, and so does what --report asks for.
+    The output has one line for each sample, its class; from stdin to stdout as the samples come.
+    With --proba or --decision a header comes first, and the numbers of each class follow the class
+    (for two classes one decision value, positive for the second class). With --id the name of the
+    sample is in front. Where the data have labels, the accuracy goes to stderr, beside the share of
+    the largest class, and so does what --report asks for. Columns are found by their names, in any
+    order; others are left out, and those that the model has not selected may be absent.
     """
     if proba and decision:
         raise typer.BadParameter("--proba and --decision exclude each other.")
+    if reading.id is not None and output.endswith(".npy"):
+        raise typer.BadParameter("--id writes names beside classes, which .npy cannot hold.")
     if data == "-" and model == "-":
         raise typer.BadParameter("MODEL and DATA cannot both be stdin.")
     check_place(output, model, data, reading.labels)
@@ -65,18 +70,23 @@ def predict(
     if method and not hasattr(trained.predictor, method):
         last = (trained.classifier, *trained.second)[-1]
         raise ValueError(f"{type(last).__name__} has no {method}.")
-    result = _Predictions(trained, method, report=report)
-    batches = reading.batches(
-        data, _ROWS, trained.n_features, of_stdin="csv" if trained.vectorizer is None else "lines"
-    )
-    if output != "-":
-        batches = _with_progress(batches)
+    result = _Predictions(trained, method, reading.id, report=report)
+    options = reading.like(trained.reading, data)
+
+    def read(rows: int = _ROWS) -> Iterator[Data]:
+        of_stdin = "csv" if trained.vectorizer is None else "lines"
+        width, wanted = trained.n_features, trained.wanted
+        found = options.batches(data, rows, width, wanted, of_stdin=of_stdin)
+        return found if output == "-" else _with_progress(found)
+
     if json and output == "-":
-        show_json(result.collect(batches, data) | result.facts())
+        show_json(result.collect(read(), data) | result.facts())
     elif output.endswith(".npy"):
-        result.save(batches, data, output)
+        result.save(read(), data, output)
+    elif data == output == "-":
+        result.write_on(lambda: read(1))
     else:
-        result.write(batches, data, output)
+        result.write(read(), data, output)
     if json and output != "-":
         show_json(result.facts() | {"output": output})
     found = result.evaluation
@@ -108,11 +118,14 @@ def _with_progress(batches: Iterator[Data]) -> Iterator[Data]:
 class _Predictions:
     """Predictions as they come, and how many of them are right."""
 
-    def __init__(self, trained: Trained, method: str | None, *, report: bool) -> None:
+    def __init__(
+        self, trained: Trained, method: str | None, id: str | None, *, report: bool
+    ) -> None:
         from .evaluation import Evaluation
 
         self.trained = trained
         self.method = method
+        self.id = id
         self.report = report
         self.evaluation = Evaluation(trained.classifier.classes_)
         self.samples = 0
@@ -130,8 +143,8 @@ class _Predictions:
         found |= of.facts() if of.samples else {}
         return found | (of.report() if of.samples and self.report else {})
 
-    def of(self, batches: Iterator[Data], source: str) -> Iterator[tuple[Any, Any]]:
-        """(classes, numbers or None) of each batch."""
+    def of(self, batches: Iterator[Data], source: str) -> Iterator[tuple[Any, Any, list[str]]]:
+        """(classes, numbers or None, names of samples) of each batch."""
         model = self.trained.predictor
         for batch in batches:
             X = self.trained.features(batch, source)
@@ -143,19 +156,42 @@ class _Predictions:
                     probability = model.predict_proba(X)
                 self.evaluation.add(batch.y, predicted, probability)
             self.samples += len(predicted)
-            yield predicted, None if numbers is None else numbers.reshape(len(predicted), -1)
+            numbers = None if numbers is None else numbers.reshape(len(predicted), -1)
+            yield predicted, numbers, batch.ids or []
 
     def write(self, batches: Iterator[Data], source: str, output: str) -> None:
         """Write lines, as they come."""
         from .writers import Rows, opened
 
         with opened(output) as file:
-            rows = Rows(file, output)
-            if self.method or output.endswith(".csv"):
-                rows.write(["class", *(self.head if self.method else [])])
-            for predicted, numbers in self.of(batches, source):
-                for i, label in enumerate(predicted.tolist()):
-                    rows.write([label, *([] if numbers is None else numbers[i].tolist())])
+            rows = self._begun(Rows(file, output), output)
+            self._add(batches, source, rows)
+
+    def write_on(self, read: Callable[[], Iterator[Data]]) -> None:
+        """Write the lines of what stdin has given before more of it is waited for."""
+        from .pipe import hand_on
+        from .writers import Rows, opened
+
+        with opened("-") as file:
+            rows = self._begun(Rows(file, "-"), "-")
+
+            def handle(batch: Data) -> None:
+                self._add(iter([batch]), "-", rows)
+                file.flush()
+
+            hand_on(read, handle, _ROWS)
+
+    def _begun(self, rows: Rows, output: str) -> Rows:
+        if self.method or output.endswith(".csv"):
+            name = [] if self.id is None else [self.id or "id"]
+            rows.write([*name, "class", *(self.head if self.method else [])])
+        return rows
+
+    def _add(self, batches: Iterator[Data], source: str, rows: Rows) -> None:
+        for predicted, numbers, ids in self.of(batches, source):
+            for i, label in enumerate(predicted.tolist()):
+                values = [] if numbers is None else numbers[i].tolist()
+                rows.write([*ids[i : i + 1], label, *values])
 
     def save(self, batches: Iterator[Data], source: str, output: str) -> None:
         """Write an array: the numbers where they were asked for, else the classes."""
@@ -165,7 +201,7 @@ class _Predictions:
 
         parts = [
             predicted if numbers is None else numbers
-            for predicted, numbers in self.of(batches, source)
+            for predicted, numbers, _ in self.of(batches, source)
         ]
         found = np.concatenate(parts) if parts else self.trained.predictor.classes_[:0]
         with opened(output) as file:
@@ -174,8 +210,10 @@ class _Predictions:
     def collect(self, batches: Iterator[Data], source: str) -> dict[str, Any]:
         """All predictions, for JSON."""
         found = list(self.of(batches, source))
-        result: dict[str, Any] = {"predictions": [x for p, _ in found for x in p.tolist()]}
+        result: dict[str, Any] = {"predictions": [x for p, _, _ in found for x in p.tolist()]}
+        if self.id is not None:
+            result["ids"] = [id for _, _, ids in found for id in ids]
         if self.method is not None:
-            values = [row for _, numbers in found for row in numbers.tolist()]
+            values = [row for _, numbers, _ in found for row in numbers.tolist()]
             result[self.method] = {"classes": self.head, "values": values}
         return result

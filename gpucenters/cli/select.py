@@ -46,7 +46,8 @@ def select(
         )
     if chosen_k is not None:
         trained = trained.with_k(chosen_k)
-    found = reading.read(data, trained.n_features)
+    options = reading.like(trained.reading, data)
+    found = options.read(data, trained.n_features, trained.wanted)
     columns = trained.classifier.transform(trained.features(found, data))
     names = [str(name) for name in trained.names()]
     write_columns(output, columns, found.y, names)

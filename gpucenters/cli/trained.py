@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse
 from sklearn.pipeline import Pipeline, make_pipeline
 
 import gpucenters
 
 from ..arrays.namespace import to_numpy
+from ..arrays.on_disk import is_on_disk
 from ..readers.errors import counted
 
 if TYPE_CHECKING:
@@ -74,6 +77,7 @@ class Trained:
         source : str
             Its name, for errors.
         """
+        source = "standard input" if source == "-" else source
         if data.is_text != (self.vectorizer is not None):
             has, takes = ("texts", "numbers") if data.is_text else ("numbers", "texts")
             raise ValueError(f"{source} holds {has}, and the model takes {takes}.")
@@ -81,18 +85,31 @@ class Trained:
             return self.vectorizer.transform(data.X)
         # Names are compared here, and arrays have none for scikit-learn to compare.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        known, X = getattr(self.classifier, "feature_names_in_", None), data.X
+        if known is not None:
+            X = aligned(data, known, self._needed(), source)
+        medians = self.reading.get("medians")
+        return X if medians is None else filled(X, medians)
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How the data of the model were read: see `DataOptions.like`."""
+        return getattr(self.classifier, "_reading", {})
+
+    @property
+    def wanted(self) -> list[str] | None:
+        """The names of the features that predictions depend on, where the model knows them."""
         known = getattr(self.classifier, "feature_names_in_", None)
-        given = data.feature_names
-        if known is not None and given is not None and list(known) != list(given):
-            at = next(
-                (i for i, pair in enumerate(zip(known, given, strict=False)) if pair[0] != pair[1]),
-                min(len(known), len(given)),
-            )
-            raise ValueError(
-                f"{source} has {counted(len(given), 'column')} and the model {len(known)}: from "
-                f"column {at + 1} on they are not the same, or not in the same order."
-            )
-        return data.X
+        return None if known is None else known[self._needed()].tolist()
+
+    def _needed(self) -> np.ndarray:
+        """The features that predictions depend on."""
+        model = self.classifier
+        if hasattr(model, "get_support"):
+            centers = model._centers()
+            if not getattr(centers, "kept", centers).reads_all_features:
+                return to_numpy(model.support_)
+        return np.arange(model.n_features_in_)
 
     def ranking(self) -> list[int]:
         """Positions in the support of the selected features, best first."""
@@ -108,4 +125,64 @@ class Trained:
             self.classifier, "get_support"
         ):
             return np.asarray(self.classifier.get_feature_names_out(), dtype=object)
-        return np.asarray([f"column {i}" for i in self.classifier.support_], dtype=object)
+        first = int(self.reading.get("zero_based", True) is not True)  # as the file counts
+        columns = self.classifier.support_ + first
+        return np.asarray([f"column {i}" for i in columns], dtype=object)
+
+
+def aligned(data: Data, known: Any, needed: np.ndarray, source: str) -> Any:
+    """The columns of a model in its order, by their names; those that it does not need may be 0.
+
+    Parameters
+    ----------
+    data : Data
+    known : sequence of str
+        The names of the columns.
+    needed : ndarray of int
+        Those that must be there.
+    source : str
+        The name of the data, for errors.
+    """
+    X, given = data.X, data.feature_names
+    if given is None or list(known) == list(given):
+        return X
+    place = {name: i for i, name in enumerate(given.tolist())}
+    names = [known[i] for i in needed.tolist()]
+    absent = [name for name in names if name not in place]
+    if absent:
+        raise ValueError(
+            f"{source} lacks {counted(len(absent), 'column')} of the {len(names):,} that the model "
+            f"takes, the first of them {str(absent[0])!r}."
+        )
+    twice = [name for name, times in Counter(given.tolist()).items() if times > 1 and name in names]
+    if twice:
+        raise ValueError(f"{source} has several columns {twice[0]!r}, which the model takes.")
+    if is_on_disk(X):
+        raise ValueError(f"{source} has other columns than the model, and is not in memory.")
+    columns = np.asarray([place[name] for name in names])
+    if scipy.sparse.issparse(X):
+        ones = np.ones(len(columns), X.dtype)
+        return X @ scipy.sparse.csr_array((ones, (columns, needed)), shape=(X.shape[1], len(known)))
+    found = np.zeros((len(X), len(known)), X.dtype)
+    found[:, needed] = X[:, columns]
+    return found
+
+
+def medians_of(data: Data, source: str) -> np.ndarray:
+    """The medians of the features, (m,), without what is missing."""
+    X = data.X
+    if not isinstance(X, np.ndarray):
+        raise ValueError(f"--missing median is for dense features, which {source} does not hold.")
+    empty = np.isnan(X).all(axis=0)
+    if empty.any():
+        at = int(empty.argmax())
+        name = at + 1 if data.feature_names is None else repr(str(data.feature_names[at]))
+        raise ValueError(
+            f"{source}: the column {name} has no value, and so no median: leave it out by --drop."
+        )
+    return np.nanmedian(X, axis=0)
+
+
+def filled(X: Any, medians: np.ndarray) -> Any:
+    """Dense features with medians in place of NaN."""
+    return np.where(np.isnan(X), medians, X) if isinstance(X, np.ndarray) else X

@@ -27,6 +27,10 @@ def check_fitted(model: Classifier) -> None:
     _require(model.classes_.ndim == 1 and len(model.classes_) > 1, "classes_")
     _require(isinstance(m, int) and 0 < m <= _MOST_FEATURES, "n_features_in_")
     _require(names is None or names.shape == (m,), "feature_names_in_")
+    reading = vars(model).get("_reading", {})
+    _require(isinstance(reading, dict), "_reading")
+    medians = reading.get("medians", None)
+    _require(medians is None or (medians.shape == (m,) and medians.dtype.kind == "f"), "medians")
     _require(isinstance(fitted.params, dict), "params")
     met = range(len(model.classes_)) if fitted.met is None else fitted.met
     _require(all(0 <= c < len(model.classes_) for c in met), "met")

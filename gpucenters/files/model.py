@@ -63,6 +63,7 @@ MODELS: dict[str, type[Classifier]] = {
 _ATTRIBUTES = (
     *("classes_", "n_features_in_", "feature_names_in_", "_sklearn_output_config"),
     *("r_plus_", "r_minus_", "grid_", "fold_scores_", "best_score_"),
+    "_reading",  # of the command line: how data are to be read
 )
 _FITTED = ("centers", "params", "statistics", "selection", "met")
 

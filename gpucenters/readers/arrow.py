@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from .columns import as_labels, find_column
+from .columns import NO_FEATURE, as_labels, choose_columns, missing_value
 from .data import Data, Options
 from .errors import ReadError
 from .lines import too_large
-from .whole import joined
 
 _VALUES = 2**22  # of a part of a file that is read whole
 
@@ -25,8 +24,7 @@ def arrow_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
     with open(path, "rb"):  # where it cannot be opened, the system's own error
         pass
     try:
-        parts = _Table(path, options).parts(rows)
-        yield from joined(parts, path, options.limit()) if rows == sys.maxsize else parts
+        yield from _Table(path, options).parts(rows)
     except ReadError:
         raise
     except pa.ArrowMemoryError as error:
@@ -89,7 +87,7 @@ class _Table:
         strings = [name for name in self.named if not pa.types.is_nested(schema.field(name).type)]
         with pq.ParquetFile(self.path, read_dictionary=strings) as file:
             step = max(1, min(rows, _VALUES // len(self.used)))
-            yield from file.iter_batches(step, columns=[self.names[i] for i in self.used])
+            yield from file.iter_batches(step, columns=[schema.names[i] for i in self.used])
 
     def _feather(self, rows: int) -> Iterator[Any]:
         import pyarrow as pa
@@ -105,55 +103,48 @@ class _Table:
         """Find the columns of labels, of texts and of numbers."""
         import pyarrow as pa
 
-        self.names = list(schema.names)
-        self.label, self.text = (
-            find_column(self.names, self.options, role, self._error) for role in ("label", "text")
-        )
-        self.named = [self.names[i] for i in (self.label, self.text) if i is not None]
-        self.numbers: list[int] = []
-        if self.text is None:
-            index = (schema.pandas_metadata or {}).get("index_columns", [])
-            left_out = {self.label} | {i for i, name in enumerate(self.names) if name in index}
-            self.numbers = [i for i in range(len(self.names)) if i not in left_out]
-            if not self.numbers:
-                raise self._error("there is no column but that of the labels.")
-            is_kind = pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean
-            for i in self.numbers:
-                kind = schema.field(i).type
-                if not any(test(kind) for test in is_kind):
-                    raise self._error(
-                        f"the column {self.names[i]!r} holds {kind}, and no numbers. If it holds "
-                        "the labels or texts, name it: label=... or text=..."
-                    )
-            twice = [name for name, times in Counter(self.names).items() if times > 1]
-            if twice:
-                raise self._error(f"there are two columns {twice[0]!r}.")
-            kinds = [schema.field(i).type.to_pandas_dtype() for i in self.numbers]
-            self.dtype = np.result_type(*kinds)
-        chosen = {self.label, self.text, *self.numbers} - {None}
-        self.used = sorted(i for i in chosen if i is not None)
+        names = list(schema.names)
+        index = (schema.pandas_metadata or {}).get("index_columns", [])
+        known = [name for name in index if isinstance(name, str)]
+        found = self.columns = choose_columns(names, self.options, self._error, known)
+        named = (found.label, found.text, found.id)
+        self.named = [names[i] for i in named if i is not None]
+        is_kind = pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean
+        kinds = [schema.field(i).type for i in found.numbers]
+        for i, kind in zip(found.numbers, kinds, strict=True):
+            if not any(test(kind) for test in is_kind):
+                what = f"the column {names[i]!r} holds {kind}, and no numbers."
+                raise self._error(f"{what} {NO_FEATURE}")
+        twice = [name for name, times in Counter(names).items() if times > 1]
+        if twice and found.numbers:
+            raise self._error(f"there are two columns {twice[0]!r}.")
+        self.dtype = np.result_type(np.bool_, *(kind.to_pandas_dtype() for kind in kinds))
+        self.used = sorted({i for i in (*named, *found.numbers) if i is not None})
 
     def _data(self, batch: Any, start: int) -> Data:
-        column = dict(zip(self.used, batch.columns, strict=True))
-        y = None
-        if self.label is not None:
-            name = f"the column {self.names[self.label]!r}"
-            y = as_labels(_values(column[self.label]), name, self._error, start)
-        if self.text is not None:
-            texts = _values(column[self.text])
+        columns, values = self.columns, dict(zip(self.used, batch.columns, strict=True))
+        y = ids = None
+        if columns.label is not None:
+            name = f"the column {columns.names[columns.label]!r}"
+            drop = self.options.missing == "drop"
+            y = as_labels(_values(values[columns.label]), name, self._error, start, drop=drop)
+        if columns.id is not None:
+            ids = [str(value) for value in _values(values[columns.id])]
+        if columns.text is not None:
+            texts = _values(values[columns.text])
             for row, text in enumerate(texts, start + 1):
-                if not isinstance(text, str):
-                    what = "is missing" if text is None else "is no text"
-                    raise self._error(f"row {row} of the column {self.names[self.text]!r} {what}.")
-            return Data(texts, y)
-        X = np.empty((batch.num_rows, len(self.numbers)), self.dtype)
-        for j, i in enumerate(self.numbers):
-            values = column[i]
-            if values.null_count:
-                row = start + 1 + int(np.flatnonzero(np.asarray(values.is_null()))[0])
-                raise self._error(f"row {row} of the column {self.names[i]!r} is missing.")
-            X[:, j] = values.to_numpy(zero_copy_only=False)
-        return Data(X, y, np.asarray([self.names[i] for i in self.numbers]))
+                place = f"row {row} of the column {columns.names[columns.text]!r}"
+                if text is None and self.options.missing != "drop":
+                    raise self._error(missing_value(place))
+                if not isinstance(text, str | None):
+                    raise self._error(f"{place} is no text.")
+            return Data(texts, y, None, ids)
+        missing = any(values[i].null_count for i in columns.numbers)
+        dtype = np.result_type(self.dtype, np.float16) if missing else self.dtype
+        X = np.empty((batch.num_rows, len(columns.numbers)), dtype)
+        for j, i in enumerate(columns.numbers):
+            X[:, j] = values[i].to_numpy(zero_copy_only=False)
+        return Data(X, y, columns.feature_names, ids)
 
     def _error(self, what: str, at: int = 0) -> ReadError:
         return ReadError(self.path, what)

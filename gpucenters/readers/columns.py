@@ -1,8 +1,11 @@
-"""Which column of a table holds the labels, and which the texts."""
+"""Which column of a table holds the labels, which the texts, and which are features."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+import warnings
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,49 +13,134 @@ from ..arrays.label_values import exact_values
 from .data import Options
 from .errors import ReadError
 
+#: The sentence for a label that is not there.
+MISSING_LABEL = "the label is missing: missing='drop' leaves such rows out."
+#: What to do about a column that holds no numbers.
+NO_FEATURE = "If the column is no feature, say what it is: label=..., text=..., id=... or drop=..."
 LONGEST_LABEL = 1000  # characters: NumPy gives all labels the room of the longest
+_NAMELESS = re.compile(r"\s*|Unnamed: \d+")  # the second as pandas names what has no name
 
 #: Makes the error for a sentence, and the number of the field where it stands.
 Error = Callable[[str, int], ReadError]
 
 
-def find_column(header: list[str], options: Options, role: str, error: Error) -> int | None:
-    """The number of the column of labels or of texts, or None where there is none.
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a table, by their numbers.
+
+    Attributes
+    ----------
+    names : list of str
+    label, text, id : int or None
+    numbers : list of int
+        The features; none where there are texts.
+    """
+
+    names: list[str]
+    label: int | None
+    text: int | None
+    id: int | None
+    numbers: list[int]
+
+    @property
+    def feature_names(self) -> np.ndarray | None:
+        """The names of the features; None where there are texts."""
+        return np.asarray([self.names[i] for i in self.numbers]) if self.numbers else None
+
+
+def choose_columns(
+    names: list[str], options: Options, error: Error, index: Collection[str] = ()
+) -> Columns:
+    """The columns of a table.
+
+    A column without a name is none of the features: as an index, where pandas writes it.
 
     Parameters
     ----------
-    header : list of str
-        The names of the columns.
+    names : list of str
     options : Options
-    role : {"label", "text"}
+    error : callable
+    index : collection of str
+        Columns that are known as an index.
+    """
+    label, text = (find_column(names, options, role, error) for role in ("label", "text"))
+    id = None if options.id is None else find_column(names, options, "id", error)
+    for name in options.drop:
+        if name not in names:
+            raise error(f"there is no column {name!r} for drop=; {_shown(names)}.", 0)
+    if text is not None:
+        return Columns(names, label, text, id, [])
+    left_out = {label, id} | {i for i, name in enumerate(names) if name in {*index, *options.drop}}
+    numbers = [i for i in range(len(names)) if i not in left_out]
+    if options.features is not None:
+        wanted = set(options.features)
+        numbers = [i for i in numbers if names[i] in wanted]
+        if not numbers:
+            what = f"there is no column {options.features[0]!r}, which the model takes"
+            raise error(f"{what}; {_shown(names)}.", 0)
+        return Columns(names, label, None, id, numbers)
+    for i in [i for i in numbers if _NAMELESS.fullmatch(names[i])]:
+        numbers.remove(i)
+        what = "has no name, as an index that pandas or R writes, and is no feature."
+        warnings.warn(f"{error(f'column {i + 1} {what}', i)}", stacklevel=2)
+    if not numbers:
+        raise error("there is no column but that of the labels.", 0)
+    return Columns(names, label, None, id, numbers)
+
+
+def find_column(names: list[str], options: Options, role: str, error: Error) -> int | None:
+    """The number of the column of a role, or None where there is none.
+
+    Parameters
+    ----------
+    names : list of str
+        Those of the columns.
+    options : Options
+    role : {"label", "text", "id"}
     error : callable
     """
     given = getattr(options, role)
     name = role if given is None else given
-    if name not in header:
+    if name not in names or (given is None and name in options.drop):
         if given is None:
             return None
-        shown = ", ".join(map(repr, header[:20])) + (", ..." if len(header) > 20 else "")
-        raise error(f"there is no column {name!r} for {role}=; the columns are {shown}.", 0)
-    at = header.index(name)
-    if header.count(name) > 1:
-        again = header.index(name, at + 1)
-        raise error(f"the column {name!r} is there {header.count(name)} times.", again)
+        raise error(f"there is no column {name!r} for {role}=; {_shown(names)}.", 0)
+    at = names.index(name)
+    if names.count(name) > 1:
+        again = names.index(name, at + 1)
+        raise error(f"the column {name!r} is there {names.count(name)} times.", again)
     return None if role == "label" and given is None and options.labels is not None else at
+
+
+def _shown(names: list[str]) -> str:
+    return "the columns are " + ", ".join(map(repr, names[:20])) + ", ..." * (len(names) > 20)
+
+
+def missing_value(what: str) -> str:
+    """The sentence for a cell without a number, which is described."""
+    return f"{what} is missing: missing= says what becomes of such rows."
 
 
 def label_fault(label: str) -> str | None:
     """What is wrong with a label, or None."""
-    if 0 < len(label) <= LONGEST_LABEL:
+    if 0 < len(label) <= LONGEST_LABEL and "\0" not in label:
         return None
-    what = f"has {len(label):,} characters, more than {LONGEST_LABEL:,}" if label else "is empty"
-    return f"the label {what}."
+    if "\0" in label:
+        return "the label holds a NUL character, which NumPy takes for the end of a string."
+    if not label:
+        return "the label is empty: missing='drop' leaves such rows of a table out."
+    return f"the label has {len(label):,} characters, more than {LONGEST_LABEL:,}."
 
 
 def as_labels(
-    values: list, what: str, error: Callable[[str], ReadError], start: int = 0
+    values: list,
+    what: str,
+    error: Callable[[str], ReadError],
+    start: int = 0,
+    *,
+    drop: bool = False,
 ) -> np.ndarray:
-    """Numbers or strings that a library has read as labels; None is a missing one.
+    """Numbers or strings that a library has read as labels; None or NaN is a missing one.
 
     Parameters
     ----------
@@ -63,17 +151,29 @@ def as_labels(
         Makes the error for a sentence.
     start : int
         Rows that came before.
+    drop : bool
+        Whether labels may be missing: they are masked.
     """
-    for number, value in enumerate(values, start + 1):
-        fault = "the label is missing." if value is None or value != value else None
-        if isinstance(value, str):
-            fault = label_fault(value)
-        if fault:
+    missing = [value is None or value != value or value == "" for value in values]
+    for number, (value, absent) in enumerate(zip(values, missing, strict=True), start + 1):
+        fault = label_fault(value) if isinstance(value, str) else MISSING_LABEL if absent else None
+        if fault and not (absent and drop):
             raise error(f"in row {number} of {what} {fault}")
     try:
-        labels = np.asarray(exact_values(values, what))
+        labels = np.asarray(
+            exact_values([v for v, m in zip(values, missing, strict=True) if not m], what)
+        )
     except ValueError as fault:
         raise error(f"{fault}") from fault
     if labels.ndim != 1 or labels.dtype.kind not in "biufU":
         raise error(f"{what} holds no labels: use numbers or strings, not {labels.dtype}.")
-    return labels
+    return masked(labels, np.asarray(missing))
+
+
+def masked(labels: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """Labels of the rows that are not missing, as those of all rows."""
+    if not missing.any():
+        return labels
+    found = np.zeros(len(missing), labels.dtype)
+    found[~missing] = labels
+    return np.ma.MaskedArray(found, missing)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,11 +24,14 @@ class Data:
     y : ndarray of shape (n_samples,), or None
         Labels, where the file has them: str from text, numbers or str from arrays.
     feature_names : ndarray of str of shape (n_features,), or None
+    ids : list of n_samples str, or None
+        The names of the samples, where they were asked for.
     """
 
     X: Any
     y: np.ndarray | None = None
     feature_names: np.ndarray | None = None
+    ids: list[str] | None = None
 
     @property
     def is_text(self) -> bool:
@@ -39,6 +43,13 @@ class Data:
         return len(self.X) if self.is_text else self.X.shape[0]
 
 
+#: The words for a missing cell, as of pandas.
+MISSING = (
+    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
+    *("<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
+)
+
+
 @dataclass(frozen=True)
 class Options:
     """The options of `read`."""
@@ -47,9 +58,19 @@ class Options:
     labels: Any = None
     label: str | None = None
     text: str | None = None
+    id: str | None = None
+    drop: Sequence[str] = ()
+    features: Sequence[str] | None = None
+    sep: str | None = None
+    decimal: str = "."
+    header: bool | None = None
+    na: Sequence[str] | None = None
+    missing: str = "error"
     encoding: str | None = None
     n_features: int | None = None
     zero_based: bool = False
+    layer: str | None = None
+    raw: bool = False
     max_bytes: int | None = None
 
     def charset(self, default: str = "utf-8") -> str:

@@ -20,6 +20,10 @@ _WITHOUT_LABELS = "unsup"  # of IMDB
 
 def folder_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
     """Batches of the texts, class by class, in the order of their names."""
+    if options.id not in (None, "file"):
+        raise ReadError(
+            path, f"the name of a text is that of its file: id='file', not {options.id!r}."
+        )
     limit = options.limit(streamed=rows < sys.maxsize)
     read = _article if options.format == "newsgroups" else _text
     files, size = _files(path), 0
@@ -30,7 +34,8 @@ def folder_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
             size += len(texts[-1])
             if size > limit:
                 raise too_large(file, limit)
-        yield Data(texts, np.asarray([label for label, _ in batch]))
+        ids = [str(file.relative_to(path)) for _, file in batch] if options.id else None
+        yield Data(texts, np.asarray([label for label, _ in batch]), ids=ids)
 
 
 def _files(path: Any) -> Iterator[tuple[str, Path]]:

@@ -15,7 +15,6 @@ from .columns import LONGEST_LABEL, as_labels, find_column
 from .data import Data, Options
 from .errors import ReadError, counted
 from .lines import too_large
-from .whole import joined
 
 _BYTES = 2**25  # of a part of a file that is read whole
 
@@ -34,10 +33,9 @@ def h5ad_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
             cells = _Cells.of(path, file, options)
             if rows == sys.maxsize and cells.size > options.limit() and cells.read_by_row:
                 stack.pop_all()  # the file is open as long as X is
-                yield Data(cells.X, cells.y, cells.names)
+                yield cells.of_rows(slice(None), cells.X)
                 return
-            parts = cells.parts(path, rows, options)
-            yield from joined(parts, path, options.limit()) if rows == sys.maxsize else parts
+            yield from cells.parts(path, rows, options)
     except (ReadError, MemoryError):
         raise
     except Exception as error:
@@ -63,6 +61,7 @@ class _Cells:
     X : array of h5py, or sparse matrix of anndata on disk
     y : ndarray of shape (n_samples,), or None
     names : ndarray of shape (n_features,)
+    ids : list of str, or None
     size : int
         The bytes of X.
     """
@@ -70,6 +69,7 @@ class _Cells:
     X: Any
     y: np.ndarray | None
     names: np.ndarray
+    ids: list[str] | None
     size: int
 
     @classmethod
@@ -80,9 +80,16 @@ class _Cells:
         for name in ("X", "obs", "var"):
             if name not in file:
                 raise ReadError(path, f"there is no {name}.")
-        y = _labels(path, file["obs"], options)
-        names = _names(path, file["var"], options.limit())
-        X = file["X"]
+        if "raw" not in file and options.raw:
+            raise ReadError(path, "there is no raw.")
+        layers = file.get("layers", {})
+        if options.layer is not None and options.layer not in layers:
+            what = f"there is no layer {options.layer!r} for layer=; the layers are {[*layers]}."
+            raise ReadError(path, what)
+        held = file["raw"] if options.raw else file
+        y, ids = _labels(path, file["obs"], options), _ids(path, file["obs"], options)
+        names = _names(path, held["var"], options.limit())
+        X = held["X"] if options.layer is None else layers[options.layer]
         stored = [X]
         if not hasattr(X, "shape"):
             X = sparse_dataset(X)
@@ -95,7 +102,7 @@ class _Cells:
                 raise ReadError(
                     path, f"X has the shape {shape}, and {what} {counted(len(found), 'row')}."
                 )
-        return cls(X, y, names, sum(part.size * part.dtype.itemsize for part in stored))
+        return cls(X, y, names, ids, sum(part.size * part.dtype.itemsize for part in stored))
 
     @property
     def read_by_row(self) -> bool:
@@ -112,7 +119,12 @@ class _Cells:
         step = max(1, min(rows, _BYTES * n // max(1, self.size)))
         for start in range(0, n, step):
             part = slice(start, min(start + step, n))
-            yield Data(read(part), None if self.y is None else self.y[part], self.names)
+            yield self.of_rows(part, read(part))
+
+    def of_rows(self, part: slice, X: Any) -> Data:
+        """Some rows, with their values."""
+        y = None if self.y is None else self.y[part]
+        return Data(X, y, self.names, None if self.ids is None else self.ids[part])
 
 
 def _csr_rows(path: Any, X: Any, limit: float) -> Any:
@@ -166,7 +178,20 @@ def _labels(path: Any, obs: Any, options: Options) -> np.ndarray | None:
     name = header[at]
     _check_size(path, obs[name], options.limit())
     values = np.asarray(read_elem(obs[name]), dtype=object)
-    return as_labels([_plain(value) for value in values], f"obs[{name!r}]", error)
+    drop = options.missing == "drop"
+    return as_labels([_plain(value) for value in values], f"obs[{name!r}]", error, drop=drop)
+
+
+def _ids(path: Any, obs: Any, options: Options) -> list[str] | None:
+    """The names of the cells, where they are asked for."""
+    from anndata.io import read_elem
+
+    if options.id is None:
+        return None
+    if options.id not in obs:
+        raise ReadError(path, f"there is no column {options.id!r} for id= in obs.")
+    _check_size(path, obs[options.id], options.limit())
+    return [str(value) for value in read_elem(obs[options.id])]
 
 
 def _plain(value: Any) -> Any:

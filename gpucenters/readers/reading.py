@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,11 @@ from .errors import ReadError
 from .folders import folder_batches
 from .h5ad import h5ad_batches
 from .labels import with_labels
+from .lines import COMPRESSED
+from .missing import settled
 from .svmlight import svmlight_batches
 from .tables import line_batches, table_batches
+from .whole import joined
 
 _READERS: dict[str, Callable[[Any, int, Options], Iterator[Data]]] = {
     "tsv": table_batches,
@@ -51,8 +54,18 @@ _NAMES = {
     r"stsa\..*\.(train|dev|test)": "all",
 }
 _NOT_OF_LINES = {"npz", "npy", "parquet", "feather", "h5ad", "folder", "newsgroups"}
-_WITH_COLUMNS = {"label": {"tsv", "csv", "parquet", "feather", "h5ad"}}
-_WITH_COLUMNS["text"] = _WITH_COLUMNS["label"] - {"h5ad"}
+_OF_LINES, _FOLDERS = ("tsv", "csv"), ("folder", "newsgroups")
+_TABLES = (*_OF_LINES, "parquet", "feather")
+#: The formats that an option is for, where it is not for all.
+_FOR = {
+    **dict.fromkeys(("text", "drop"), _TABLES),
+    **dict.fromkeys(("sep", "header", "na"), _OF_LINES),
+    "decimal": _OF_LINES,
+    "label": (*_TABLES, "h5ad"),
+    "id": (*_TABLES, "h5ad", *_FOLDERS),
+    "layer": ("h5ad",),
+    "raw": ("h5ad",),
+}
 
 
 def read(
@@ -62,9 +75,19 @@ def read(
     labels: Any = None,
     label: str | None = None,
     text: str | None = None,
+    id: str | None = None,
+    drop: Sequence[str] = (),
+    features: Sequence[str] | None = None,
+    sep: str | None = None,
+    decimal: str = ".",
+    header: bool | None = None,
+    na: Sequence[str] | None = None,
+    missing: str = "error",
     encoding: str | None = None,
     n_features: int | None = None,
     zero_based: bool = False,
+    layer: str | None = None,
+    raw: bool = False,
     max_bytes: int | None = None,
 ) -> Data:
     r"""The samples of a file.
@@ -72,12 +95,13 @@ def read(
     Parameters
     ----------
     path : str or path-like
-        "-" is standard input, for formats of lines. Lines may be plain or gzip, whatever the name.
+        "-" is standard input, for formats of lines. Lines may be plain, or compressed by gzip, bz2
+        or xz, or alone in a zip archive, whatever the name.
     format : str, default=None
         One of `FORMATS`; None reads it off the name.
 
-        - "tsv" (.tsv): fields between tabs, without quoting. ``label<TAB>text``, or named columns
-          where the first line holds one of the names.
+        - "tsv" (.tsv): fields between tabs. ``label<TAB>text``, or named columns; texts have no
+          quotes, unless each field of the first line has.
         - "csv" (.csv): commas and quotes as RFC 4180 has them; the first row names the columns.
         - "lines" (.txt): one text a line.
         - "svmlight" (.svmlight, .svm, .libsvm): a number, and index:value, with ascending indices.
@@ -99,15 +123,41 @@ def read(
         A file with the labels: .npy, or one label a line. In place of those in the file.
     label, text : str, optional
         The columns of labels and of texts in tables; by default those named "label" and "text", if
-        there are any. Without texts, all columns but the labels are numbers.
+        there are any. Without texts, all columns but the labels are numbers. A column without a
+        name is left out with a warning, since it is an index that pandas or R has written.
+    id : str, optional
+        The column of the names of samples, which become ``ids``; "" is the one without a name. Of
+        "h5ad" a column of ``obs`` or its index, of a folder "file".
+    drop : sequence of str, default=()
+        Columns that are no features.
+    features : sequence of str, optional
+        The columns of numbers in tables that are read, if they are there; by default all others.
+    sep : str, optional
+        The character between the fields of "csv" or "tsv". With it ".txt" is a table.
+    decimal : str, default="."
+        The decimal point of numbers in "csv" and "tsv".
+    header : bool, optional
+        Whether the first row of "csv" or "tsv" names the columns; without one, columns are named
+        "1", "2", and so on. By default a row that holds nothing but numbers, or "text" beside
+        another word, is refused, since it may be either.
+    na : sequence of str, optional
+        What stands for a missing number or label in "csv" and "tsv"; by default the words of
+        pandas, such as "", "NA" and "nan", and beside texts "" alone.
+    missing : {"error", "drop", "keep"}, default="error"
+        Whether missing values of tables are an error, their rows are left out with a warning, or
+        numbers become NaN.
     encoding : str, optional
-        Of text; one that holds ASCII. By default "utf-8", and "latin-1" of "sentiment140", "all"
-        and "newsgroups".
+        Of text. By default "utf-8", and "latin-1" of "sentiment140", "all" and "newsgroups". A byte
+        order mark overrules it.
     n_features : int, optional
         The number of columns of "svmlight"; by default its largest index.
     zero_based : bool, default=False
         Whether the first column of "svmlight" has the index 0. Never guessed: of two files, the one
         without that column would be read wrongly.
+    layer : str, optional
+        The layer of "h5ad" to read in place of X.
+    raw : bool, default=False
+        Whether to read the X and ``var_names`` of ``raw`` of "h5ad".
     max_bytes : int, optional
         How much may be held in memory, decompressed, and for each line some 200 bytes more, which
         Python's objects take; by default half of what is free.
@@ -136,8 +186,30 @@ def read(
     >>> data.X, data.y.tolist()
     (['a fine film', 'dull'], ['good', 'bad'])
     """
-    options = Options(format, labels, label, text, encoding, n_features, zero_based, max_bytes)
-    (data,) = _batches(path, sys.maxsize, options)
+    (data,) = _batches(
+        path,
+        sys.maxsize,
+        Options(
+            format=format,
+            labels=labels,
+            label=label,
+            text=text,
+            id=id,
+            drop=drop,
+            features=features,
+            sep=sep,
+            decimal=decimal,
+            header=header,
+            na=na,
+            missing=missing,
+            encoding=encoding,
+            n_features=n_features,
+            zero_based=zero_based,
+            layer=layer,
+            raw=raw,
+            max_bytes=max_bytes,
+        ),
+    )
     return data
 
 
@@ -167,18 +239,26 @@ def batches(path: Any, rows: int, **options: Any) -> Iterator[Data]:
 
 
 def _batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
-    format = options.format or _guessed(path)
+    plain = Options()
+    given = {name for name in _FOR if getattr(options, name) != getattr(plain, name)}
+    format = options.format or format_of(path)
+    if options.format is None and format == "lines" and (given or options.features is not None):
+        format = "tsv"
     if format not in FORMATS:
         raise ValueError(f"format={format!r} is not valid: use one of {', '.join(FORMATS)}.")
     if path == "-" and format in _NOT_OF_LINES:
         raise ReadError(path, f"{format} needs a file, which can be read at any place.")
-    for role, formats in _WITH_COLUMNS.items():
-        if format not in formats and getattr(options, role) is not None:
-            raise ReadError(path, f"{format} has no columns with names, as {role}= wants.")
-    options = replace(options, format=format)
-    found = _READERS[format](path, rows, options)
+    for name, formats in _FOR.items():
+        if format not in formats and name in given:
+            raise ReadError(path, f"{name}= is for {', '.join(formats)}, and not for {format}.")
+    _check(options)
+    found = _READERS[format](path, rows, replace(options, format=format))
     if options.labels is not None:
         found = with_labels(found, path, options)
+    if format in _TABLES or options.missing == "drop":
+        found = settled(found, path, options)
+    if rows == sys.maxsize:
+        found = joined(found, path, options.limit())
     empty = True
     for batch in found:
         empty = False
@@ -188,14 +268,45 @@ def _batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
         raise ReadError(path, "there are no samples.", *place)
 
 
-def _guessed(path: Any) -> str:
-    name = Path(os.fspath(path)).name.lower().removesuffix(".gz")
+def _check(options: Options) -> None:
+    """Raise for an option that no file can be read by."""
+    if options.missing not in ("error", "drop", "keep"):
+        raise ValueError(f"missing={options.missing!r} is not valid: use error, drop or keep.")
+    for name in ("sep", "decimal"):
+        value = getattr(options, name)
+        if value is not None and (len(value) != 1 or not value.isascii() or value in '\r\n"'):
+            raise ValueError(f"{name}={value!r} is not valid: use one character, as ';'.")
+
+
+def format_of(path: Any) -> str:
+    """The format that the name of a file or folder tells.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    str
+        One of `FORMATS`.
+
+    Raises
+    ------
+    ReadError
+        For a name that tells none.
+    OSError
+        Where there is no such file either.
+    """
+    name = Path(os.fspath(path)).name.lower()
+    for end in COMPRESSED:
+        name = name.removesuffix(end)
     if path != "-" and Path(path).is_dir():
         return "newsgroups" if name.startswith(("20news", "20_news")) else "folder"
-    known = (format for pattern, format in _NAMES.items() if re.fullmatch(pattern, name))
-    format = next(known, None) or _SUFFIXES.get(Path(name).suffix)
+    special = (format for pattern, format in _NAMES.items() if re.fullmatch(pattern, name))
+    format = next(special, None) or _SUFFIXES.get(Path(name).suffix)
     if format is None:
         if path != "-":
             os.stat(path)  # a file that is not there has no format to tell
-        raise ReadError(path, f"its name tells no format: give format=, of {', '.join(FORMATS)}.")
+        known = ", ".join(FORMATS)
+        raise ReadError(path, f"its name tells no format: give format=, of {known}.")
     return format

@@ -26,25 +26,32 @@ class TabRows:
     lines : iterator of str
     path : str or path-like
         For errors.
+    sep : str
+        What separates fields.
+    first : int
+        The number of the first line.
     """
 
-    def __init__(self, lines: Iterator[str], path: Any) -> None:
+    def __init__(self, lines: Iterator[str], path: Any, sep: str = "\t", first: int = 1) -> None:
         self.path = path
         self._lines = lines
-        self._line = 0
+        self._sep = sep
+        self.record: list[str] = []  # the line of the row that came last
+        self.next_line = first
         self._fields: list[str] = []
 
     def __iter__(self) -> Iterator[list[str]]:
         for line in self._lines:
-            self._line += 1
-            self._fields = line.rstrip("\r\n").split("\t")
+            self.next_line += 1
+            self.record = [line]
+            self._fields = line.rstrip("\r\n").split(self._sep)
             yield self._fields
 
     def error(self, what: str, field: int = 0) -> ReadError:
         """The error for a field of the row that came last."""
         before = self._fields[:field]
-        column = min(sum(map(len, before)) + len(before), len("\t".join(self._fields))) + 1
-        return ReadError(self.path, what, max(self._line, 1), column)
+        column = min(sum(map(len, before)) + len(before), len(self._sep.join(self._fields))) + 1
+        return ReadError(self.path, what, max(self.next_line - 1, 1), column)
 
 
 class CsvRows:
@@ -55,25 +62,35 @@ class CsvRows:
     lines : iterator of str
     path : str or path-like
         For errors.
+    sep : str
+        What separates fields.
+    first : int
+        The number of the first line.
     """
 
-    def __init__(self, lines: Iterator[str], path: Any) -> None:
+    def __init__(self, lines: Iterator[str], path: Any, sep: str = ",", first: int = 1) -> None:
         self.path = path
         self._lines = lines
-        self._record: list[str] = []  # the lines of the row
-        self._next_line = 1
+        self._sep = sep
+        self.record: list[str] = []  # the lines of the row that came last
+        self._next_line = first
+
+    @property
+    def next_line(self) -> int:
+        """The number of the line behind the row that came last."""
+        return self._next_line + len(self.record)
 
     def _feed(self) -> Iterator[str]:
         for line in self._lines:
-            self._record.append(line)
+            self.record.append(line)
             yield line
 
     def __iter__(self) -> Iterator[list[str]]:
         csv.field_size_limit(max(csv.field_size_limit(), LONGEST))  # Python's 131,072 are few
-        rows = csv.reader(self._feed(), strict=True)
+        rows = csv.reader(self._feed(), delimiter=self._sep, strict=True)
         while True:
-            self._next_line += len(self._record)
-            self._record.clear()
+            self._next_line += len(self.record)
+            self.record.clear()
             try:
                 row = next(rows, None)
             except csv.Error as error:
@@ -85,39 +102,42 @@ class CsvRows:
 
     def error(self, what: str, field: int = 0) -> ReadError:
         """The error for a field of the row that came last."""
-        end = len("".join(self._record).rstrip("\r\n"))
-        start = self._shortest(lambda part: len(_fields(part)) > field) if field else 0
+        end = len("".join(self.record).rstrip("\r\n"))
+        start = self._shortest(lambda part: len(fields_of(part, self._sep)) > field) if field else 0
         return self._error(what, min(start, end))
 
     def _syntax_error(self, message: str) -> ReadError:
         what = next((why for part, why in _WHY.items() if part in message), f"{message}.")
         if "unexpected end" in message:
-            record = "".join(self._record)
-            field = _fields(record)[-1]
+            record = "".join(self.record)
+            field = fields_of(record, self._sep)[-1]
             return self._error(what, len(record) - len(field) - field.count('"') - 1)
         if "field larger" in message:
             return self._error(what, 0)
-        return self._error(what, self._shortest(lambda part: message in _fault(part)) - 1)
+        return self._error(what, self._shortest(lambda part: message in self._fault(part)) - 1)
 
     def _shortest(self, holds: Callable[[str], bool]) -> int:
         """The length of the shortest start of the row for which something holds, or all of it."""
-        record = "".join(self._record)
+        record = "".join(self.record)
         return bisect_left(range(len(record) + 1), True, key=lambda end: holds(record[:end]))
 
     def _error(self, what: str, at: int) -> ReadError:
-        before = "".join(self._record)[:at]
+        before = "".join(self.record)[:at]
         column = len(before) - (before.rfind("\n") + 1) + 1
         return ReadError(self.path, what, self._next_line + before.count("\n"), column)
 
+    def _fault(self, record: str) -> str:
+        """What the reader says of the start of a row."""
+        try:
+            next(csv.reader([record], delimiter=self._sep, strict=True), None)
+        except csv.Error as error:
+            return str(error)
+        return ""
 
-def _fields(record: str) -> list[str]:
-    return next(csv.reader([record]), [])
 
-
-def _fault(record: str) -> str:
-    """What the reader says of the start of a row."""
+def fields_of(record: str, sep: str) -> list[str]:
+    """The fields of the start of a row of CSV; none where they cannot be told."""
     try:
-        next(csv.reader([record], strict=True), None)
-    except csv.Error as error:
-        return str(error)
-    return ""
+        return next(csv.reader([record], delimiter=sep), [])
+    except csv.Error:
+        return []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import math
 import re
@@ -55,7 +56,8 @@ def _blocks(
 ) -> Iterator[tuple[Any, np.ndarray]]:
     """(CSR, labels) of so many lines at a time that hold a row."""
     lines = enumerate(raw_lines(path, limit), 1)
-    held = ((number, line) for number, line in lines if line.split(b"#", 1)[0].strip())
+    marked = ((n, line.removeprefix(codecs.BOM_UTF8) if n == 1 else line) for n, line in lines)
+    held = ((number, line) for number, line in marked if line.split(b"#", 1)[0].strip())
     while block := list(islice(held, rows)):
         try:
             X, y = load_svmlight_file(

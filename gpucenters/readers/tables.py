@@ -1,19 +1,35 @@
-"""Text with labels, and tables of numbers: between tabs, in CSV, or one text a line."""
+"""Text with labels, and tables of numbers: fields between tabs or commas, or one text a line.
+
+PyArrow parses blocks of lines of numbers. What it refuses, and what it would read more loosely than
+Python's csv, Python reads: so that a fault has its line and column.
+"""
 
 from __future__ import annotations
 
+import io
+import re
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 
-from .columns import find_column, label_fault
-from .data import Data, Options
-from .errors import counted
+from .columns import NO_FEATURE, Columns, choose_columns, label_fault, masked, missing_value
+from .data import MISSING, Data, Options
+from .errors import ReadError, counted
+from .header import as_number, is_header
 from .lines import text_lines
-from .rows import CsvRows, TabRows
+from .rows import CsvRows, TabRows, fields_of
+
+_BLOCK = 2**23  # characters that are parsed at a time
+_OF_COLUMN = 2**12  # of these at least for each column, which costs as much as many values
+_SEP_LINE = re.compile("sep=(.)\r?\n")  # by which Excel is told
+_COMMA = re.compile(r"[-+]?\d*,\d+(?:[eE][-+]?\d+)?")
+
+#: The samples of some rows: features or texts, labels and names, of which some may be missing.
+Rows = tuple[Any, list[str | None], list[str]]
 
 
 def line_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
@@ -26,68 +42,244 @@ def line_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
 def table_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
     """Batches of a table: texts where it has a column of them, else numbers."""
     lines = text_lines(path, options.charset(), options.limit(streamed=rows < sys.maxsize))
-    table: TabRows | CsvRows
-    table = TabRows(lines, path) if options.format == "tsv" else CsvRows(lines, path)
-    found = iter(table)
-    first = next(found, None)
+    sep = options.sep or ("\t" if options.format == "tsv" else ",")
+    top, number = next(lines, ""), 1
+    if told := _SEP_LINE.fullmatch(top):
+        top, number, sep = next(lines, ""), 2, options.sep or told[1]
+    # Without quotes around each field of its first line, quotes mean nothing between tabs.
+    fields = top.rstrip("\r\n").split(sep)
+    quoted = options.format == "csv" or all(re.fullmatch('".*"', field) for field in fields)
+    kind: type[TabRows | CsvRows] = CsvRows if quoted else TabRows
+    head = kind(chain([top] if top else [], lines), path, sep, number)
+    first = next(iter(head), None)
     if first is None:
         return
-    named = options.format == "csv" or options.label is not None or options.text is not None
-    if named or "text" in first or "label" in first:
-        header = first
+    if is_header(first, options, head.error):
+        names, below = first, list(islice(lines, 1))
     else:
-        header, found = ["label", "text"], chain([first], found)
-    label, text = (find_column(header, options, role, table.error) for role in ("label", "text"))
-    names = None
-    if text is None:
-        names = np.asarray([name for i, name in enumerate(header) if i != label])
-        if not len(names):
-            raise table.error("there is no column but that of the labels.")
-    while batch := list(islice(_parsed(table, found, header, label, text), rows)):
-        X: Any = [x for x, _ in batch]
-        y = None if label is None else np.asarray([y for _, y in batch])
-        yield Data(np.stack(X) if text is None else X, y, names)
+        names, below = _numbered(first, options), head.record
+    number = head.next_line - len(below) * (below is head.record)
+    if below and len(fields_of(below[0], sep)) == len(names) + 1 and "text" not in names:
+        names = ["", *names]  # of R, which has no name for the column of row names
+    columns, lines = choose_columns(names, options, head.error), chain(below, lines)
+    if columns.text is None:
+        parts = _numbers(lines, path, sep, number, rows, columns, options)
+    else:
+        parts = _texts(kind(lines, path, sep, number), rows, columns, options)
+    for X, labels, ids in parts:
+        y = None
+        if columns.label is not None:
+            missing = np.asarray([label is None for label in labels])
+            y = masked(np.asarray([label for label in labels if label is not None]), missing)
+        yield Data(X, y, columns.feature_names, None if columns.id is None else ids)
 
 
-def _parsed(
-    table: TabRows | CsvRows, rows: Any, header: list[str], label: int | None, text: int | None
-) -> Iterator[tuple[Any, str | None]]:
-    """(text or numbers, label) of each row."""
-    width = len(header)
-    for fields in rows:
-        if len(fields) != width:
-            what = f"this row has {counted(len(fields), 'field')}, not {width}."
-            raise table.error(what, min(len(fields), width))
-        y = None if label is None else fields[label]
-        if label is not None and y is not None and (fault := label_fault(y)):
-            raise table.error(fault, label)
-        if text is not None:
-            yield fields[text], y
-        else:
-            yield _numbers(table, header, fields, label), y
+def _numbered(first: list[str], options: Options) -> list[str]:
+    """The names of columns that have none."""
+    roles = options.format == "tsv" and options.label is None and options.text is None
+    if roles and (len(first) == 2 or options.header is None):
+        return ["label", "text"]
+    return [str(i) for i in range(1, len(first) + 1)]
+
+
+def _texts(
+    table: TabRows | CsvRows, rows: int, columns: Columns, options: Options
+) -> Iterator[Rows]:
+    assert columns.text is not None
+    na = [""] if options.na is None else options.na
+    found = iter(table)
+    while True:
+        texts, labels, ids = [], [], []
+        for fields in islice(found, rows):
+            label, id = _label_and_id(table, fields, columns, na, options)
+            texts.append(_text(table, fields, columns, options))
+            labels.append(label)
+            ids.append(id)
+        if not texts:
+            return
+        yield texts, labels, ids
+
+
+def _text(
+    table: TabRows | CsvRows, fields: list[str], columns: Columns, options: Options
+) -> str | None:
+    """The text of a row, or None where it is missing."""
+    assert columns.text is not None
+    text = fields[columns.text]
+    if options.na is None or text not in options.na:
+        return text
+    if options.missing != "drop":
+        raise table.error(missing_value("the text"), columns.text)
+    return None
+
+
+def _label_and_id(
+    table: TabRows | CsvRows,
+    fields: list[str],
+    columns: Columns,
+    na: Any,
+    options: Options,
+) -> tuple[str | None, str]:
+    """(label, name) of a row of the right width; the label is None where it is missing."""
+    width = len(columns.names)
+    if len(fields) != width:
+        what = f"this row has {counted(len(fields), 'field')}, not {width}."
+        raise table.error(what, min(len(fields), width))
+    label = None
+    if columns.label is not None:
+        label = fields[columns.label]
+        fault = label_fault(label)
+        if label in na:
+            fault = fault or (
+                f"the label {label!r} stands for a missing one: missing='drop' leaves such rows "
+                "out, and na='' reads it as it is."
+            )
+            label, fault = None, None if options.missing == "drop" else fault
+        if fault:
+            raise table.error(fault, columns.label)
+    return label, "" if columns.id is None else fields[columns.id]
 
 
 def _numbers(
-    table: TabRows | CsvRows, header: list[str], fields: list[str], label: int | None
+    lines: Iterator[str],
+    path: Any,
+    sep: str,
+    number: int,
+    rows: int,
+    columns: Columns,
+    options: Options,
+) -> Iterator[Rows]:
+    """The rows of lines of numbers, of which the first has this number."""
+    na = MISSING if options.na is None else options.na
+    by_arrow = find_spec("pyarrow") is not None
+    lines = _Lines(lines)
+    size = max(_BLOCK, _OF_COLUMN * len(columns.names))
+    while block := lines.block(rows, size):
+        found = _by_arrow("".join(block), sep, columns, na, options) if by_arrow else None
+        after = number + len(block)
+        if found is None:
+            table = CsvRows(chain(block, lines), path, sep, number)
+            found = _by_python(table, after, columns, na, options)
+            after = table.next_line
+        number = after
+        if len(found[0]):
+            yield found
+
+
+class _Lines:
+    """Lines, also in blocks: an error of theirs waits until those before it are read."""
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self._lines = lines
+        self._error: ReadError | None = None
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        if self._error is not None:
+            raise self._error
+        return next(self._lines)
+
+    def block(self, rows: int, size: int) -> list[str]:
+        """The next lines: at most so many, and about so many characters."""
+        found, held = [], 0
+        try:
+            for line in islice(self, rows):
+                found.append(line)
+                held += len(line)
+                if held >= size:
+                    break
+        except ReadError as error:
+            if not found:
+                raise
+            self._error = error
+        return found
+
+
+def _by_arrow(block: str, sep: str, columns: Columns, na: Any, options: Options) -> Rows | None:
+    """The rows of a block; None where it has a fault, or has to be read more carefully."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    raw = block.encode(errors="replace")
+    if raw.count(b"\r") != raw.count(b"\r\n") or not _has_plain_quotes(raw, ord(sep)):
+        return None
+    types = dict.fromkeys(map(str, columns.numbers), pa.float64())
+    types |= {str(i): pa.string() for i in (columns.label, columns.id) if i is not None}
+    try:
+        table = csv.read_csv(
+            io.BytesIO(raw),
+            csv.ReadOptions(
+                use_threads=False,
+                block_size=len(raw) + 1,
+                column_names=[str(i) for i in range(len(columns.names))],
+            ),
+            csv.ParseOptions(delimiter=sep, newlines_in_values=True),
+            csv.ConvertOptions(
+                column_types=types,
+                include_columns=[*types],
+                null_values=na,
+                strings_can_be_null=True,
+                decimal_point=options.decimal,
+            ),
+        )
+    except pa.ArrowInvalid:
+        return None
+    X = np.empty((table.num_rows, len(columns.numbers)))
+    for j, i in enumerate(columns.numbers):
+        X[:, j] = table.column(str(i)).to_numpy()
+    labels, ids = (
+        [] if i is None else table.column(str(i)).to_pylist() for i in (columns.label, columns.id)
+    )
+    drop = options.missing == "drop"
+    faults = any(not drop if x is None else label_fault(x) for x in {*labels})
+    holds = np.isfinite(X) if options.missing == "error" else ~np.isinf(X)
+    return None if faults or None in ids or not holds.all() else (X, labels, ids)
+
+
+def _has_plain_quotes(raw: bytes, sep: int) -> bool:
+    """Whether quotes stand around whole fields, and inside of these in pairs."""
+    if b'"' not in raw:
+        return True
+    content = np.frombuffer(b"\n" + raw + b"\n", np.uint8)
+    at = np.flatnonzero(content == ord('"'))
+    before, after = content[at[::2] - 1], content[at[1::2] + 1]
+    opening, closing = [sep, *b'\n"'], [sep, *b'\r\n"']
+    return len(before) == len(after) and bool(
+        np.isin(before, opening).all() and np.isin(after, closing).all()
+    )
+
+
+def _by_python(table: CsvRows, after: int, columns: Columns, na: Any, options: Options) -> Rows:
+    """The rows up to a line; a fault is raised with its place."""
+    X, labels, ids = [], [], []
+    for fields in table:
+        label, id = _label_and_id(table, fields, columns, na, options)
+        X.append(_values(table, fields, columns, na, options))
+        labels.append(label)
+        ids.append(id)
+        if table.next_line >= after:
+            break
+    return np.asarray(X), labels, ids
+
+
+def _values(
+    table: CsvRows, fields: list[str], columns: Columns, na: Any, options: Options
 ) -> np.ndarray:
-    values = [value for i, value in enumerate(fields) if i != label]
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except ValueError:
-        pass
-    for i, value in enumerate(fields):
-        if i != label and not _is_number(value):
-            raise table.error(
-                f"{value[:50]!r} in the column {header[i]!r} is no number. If the column "
-                "holds the labels or texts, name it: label=... or text=...",
-                i,
-            )
-    raise AssertionError("NumPy and Python read numbers alike")
-
-
-def _is_number(value: str) -> bool:
-    try:
-        float(value)
-    except ValueError:
-        return False
-    return True
+    """The numbers of a row."""
+    row = np.empty(len(columns.numbers))
+    for j, i in enumerate(columns.numbers):
+        value, name = fields[i].strip(), columns.names[i]
+        number = np.nan if value in na else as_number(value, options.decimal)
+        if number is None:
+            comma = options.decimal == "." and _COMMA.fullmatch(value)
+            advice = "Where the comma is a decimal point, say decimal=','." if comma else NO_FEATURE
+            what = f"{value[:50]!r} in the column {name!r} is no number."
+            raise table.error(f"{what} {advice}", i)
+        if number in (np.inf, -np.inf):
+            raise table.error(f"{value!r} in the column {name!r} is not finite.", i)
+        if number != number and options.missing == "error":
+            raise table.error(missing_value(f"the value in the column {name!r}"), i)
+        row[j] = number
+    return row

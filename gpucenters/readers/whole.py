@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from ..arrays.label_values import concatenated
+from ..arrays.on_disk import is_on_disk
 from .data import Data
 from .lines import too_large
 
@@ -36,11 +37,13 @@ def joined(parts: Iterable[Data], path: Any, limit: float) -> Iterator[Data]:
         size += _bytes(part)
         if size > limit:
             raise too_large(path, limit)
-    if not held:
+    if len(held) < 2:
+        yield from held
         return
     labels = [part.y for part in held if part.y is not None]
     y = concatenated(labels) if labels else None
-    yield Data(_stacked([part.X for part in held]), y, held[0].feature_names)
+    ids = None if held[0].ids is None else [id for part in held for id in part.ids or ()]
+    yield Data(_stacked([part.X for part in held]), y, held[0].feature_names, ids)
 
 
 def _bytes(data: Data) -> int:
@@ -50,13 +53,11 @@ def _bytes(data: Data) -> int:
     elif scipy.sparse.issparse(X):
         size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
     else:
-        size = X.nbytes
+        size = 0 if is_on_disk(X) else X.nbytes
     return size if data.y is None else size + data.y.nbytes
 
 
 def _stacked(parts: list[Any]) -> Any:
-    if len(parts) == 1:
-        return parts[0]
     if isinstance(parts[0], list):
         return [text for part in parts for text in part]
     if scipy.sparse.issparse(parts[0]):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import tempfile
 import traceback
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,7 @@ def attack(rng: np.random.Generator, report: Report) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = place(Path(folder), name, content)
         try:
+            warnings.filterwarnings("ignore", ".*has no name, as an index")
             found = outcome(read, path, max_bytes=2**24)
             again = outcome(batches, path, int(rng.integers(1, 4)), max_bytes=2**24)
             is_text = not name.endswith((*NOT_OF_LINES, "gz"))

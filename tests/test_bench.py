@@ -90,7 +90,7 @@ def test_levels_of_null_data_are_printed_for_each_number_of_permutations(
 
 @pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_matrix])
 def test_device_bench_times_every_row_without_an_error(
-    kind: Any, monkeypatch: pytest.MonkeyPatch
+    kind: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
     from bench import gpu, timing
@@ -101,7 +101,9 @@ def test_device_bench_times_every_row_without_an_error(
 
     rng = np.random.default_rng(0)
     X = kind(rng.poisson(0.7, (60, 30)).astype(np.float32))
-    found = gpu.bench("small", X, argparse.Namespace(repeat=1, cpu=True))
+    options, estimates = argparse.Namespace(repeat=1, cpu=True), {"l2 fit": {"seconds": 1e-3}}
+    found = gpu.bench("small", X, options, estimates=estimates)
+    assert "estimate 1.000 ms" in capsys.readouterr().out
     assert all(np.isfinite(row["median"]) for row in found["rows"].values())
     assert not [row["note"] for row in found["rows"].values() if row["note"]]
     ratio = "l1 fit / bare radix sort" if kind is np.asarray else "class sums / bare add.at"
@@ -182,6 +184,20 @@ def test_a_card_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     for check in (card.check_class_sums, card.check_wide, card.check_special_values,
                   card.check_ties, card.check_factorisations):  # fmt: skip
         assert check("cuda").differences, check
+
+
+def test_device_bench_estimates_what_a_card_takes_without_one(tmp_path: Path) -> None:
+    path = tmp_path / "estimates.json"
+    printed = _bench("gpu", "genes", "--model", "--part", "16", "--json", str(path))
+    assert "genes" in printed and "estimate" in printed and "streamed l2 fit" in printed
+    found = json.loads(path.read_text())["genes"]
+    printed = _bench(
+        *("gpu", "genes", "--model", "--part", "16", "--launch", "1", "--json", str(path))
+    )
+    slow = json.loads(path.read_text())["genes"]
+    for row, estimate in found.items():
+        assert 0 < estimate["seconds"] < 0.1 and len(estimate["greatest"]) == 3
+        assert slow[row]["seconds"] >= 0.9 * estimate["launches"]
 
 
 def test_device_bench_without_a_device_exits_with_the_reason() -> None:

@@ -714,6 +714,8 @@ def test_columns_are_found_by_name_and_those_not_selected_may_be_absent(
     assert lines == ["sample,class", *(f"s{i},{label}" for i, label in enumerate(expected))]
     found = run.json("predict", tmp_path / "model", path, "--id", "sample")
     assert found["ids"] == [row[0] for row in rows] and found["predictions"] == expected
+    (tmp_path / "few.txt").write_text(path.read_text().replace(",", "\t"))
+    assert run("predict", tmp_path / "model", tmp_path / "few.txt").splitlines() == expected
     path.write_text(path.read_text().replace(first, "f99"))
     run("predict", tmp_path / "model", path, code=1)
     assert f"lacks 1 column of the 2 that the model takes, the first of them '{first}'" in run.err

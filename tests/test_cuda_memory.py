@@ -6,6 +6,7 @@ import gc
 import re
 import weakref
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -148,13 +149,13 @@ def _host(x: Any) -> np.ndarray:
 
 def _context_of(model: Any, X: Any) -> Any:
     contexts = []
-    score = model._scores
+    decision = model._decision()
 
     def note(block: Any, ctx: Any, **kwargs: Any) -> Any:
         contexts.append(ctx)
-        return score(block, ctx, **kwargs)
+        return decision.scores(block, ctx, **kwargs)
 
-    model._scores = note
+    model._decision = lambda: SimpleNamespace(scores=note)
     model.predict(X)
     return contexts[-1]
 

@@ -225,6 +225,13 @@ def test_nullable_integers_and_booleans_come_back_as_they_went_in(dtype: str) ->
     assert model.score(NORMAL, plain) == model.score(NORMAL, pd.Series(HALVES, dtype=dtype))
 
 
+def test_strings_that_differ_in_a_nul_at_their_end_are_two_classes() -> None:
+    y = ["good", "good\0", "good", "good\0"]
+    X = np.asarray([[0.0], [4], [1], [5]])
+    model = L2CenterClassifier().fit(X, y)
+    assert model.predict(X).tolist() == y and model.score(X, y) == 1
+
+
 def test_many_distinct_labels_give_no_warning() -> None:
     # A warning is an error in tests.
     Q = np.random.default_rng(0).standard_normal((300, 3))

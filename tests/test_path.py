@@ -209,7 +209,7 @@ def test_samples_between_equal_classes_are_not_scored_again(
         raise AssertionError("samples were scored again")
 
     monkeypatch.setattr("gpucenters.estimators._path._score_again", refuse)
-    monkeypatch.setattr(type(model), "_scores_of_supports", refuse)
+    monkeypatch.setattr("gpucenters.estimators._path.scores_of_supports", refuse)
     found = quietly(predict_path, every, backend.array(X), [2, 4, 5])
     assert set(found.codes.ravel().tolist()) == {0, 1}
 

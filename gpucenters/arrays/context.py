@@ -71,9 +71,9 @@ class Context:
         threads = self.threads if values >= _WORTH_THREADS else 1
         return replace(self, threads=threads, budget=max(1, self.budget // threads))
 
-    def chunk_size(self, *, uploaded: bool) -> int:
-        """Elements in one chunk; ``uploaded``: of data that go from the host to a device."""
-        return min(self.chunk, grid.UPLOAD_CHUNK) if uploaded else self.chunk
+    def chunk_size(self, uploaded: int = 0) -> int:
+        """Elements in one chunk; ``uploaded``: bytes of each that go from the host to a device."""
+        return min(self.chunk, max(1, grid.UPLOAD_BYTES // uploaded)) if uploaded else self.chunk
 
     def progress(self, items: Iterable[Item], total: int, label: str) -> Iterator[Item]:
         """The items, with a progress bar if ``verbose``."""

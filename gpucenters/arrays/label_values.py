@@ -40,9 +40,13 @@ def _of_sequence(y: Sequence, name: str) -> np.ndarray:
     found = np.asarray(y)
     if found.ndim == 1 and found.dtype.kind == "f":
         return _exact(y, found, name)
-    if found.ndim == 1 and found.dtype.kind == "U" and any(x != x for x in y):
-        return np.asarray(y, dtype=object)  # where NaN is no string
+    if found.ndim == 1 and found.dtype.kind == "U" and any(x != x or _ends_in_nul(x) for x in y):
+        return np.asarray(y, dtype=object)  # where NaN is no string, and strings keep their ends
     return found
+
+
+def _ends_in_nul(x: Any) -> bool:
+    return isinstance(x, str) and x.endswith("\0")
 
 
 def concatenated(parts: Sequence[np.ndarray], name: str = "y") -> np.ndarray:

@@ -17,7 +17,7 @@ from .class_lists import ClassLists
 from .grid import CUDA_CHUNK, ranges, row_ranges
 from .namespace import is_numpy, to_numpy
 from .threads import Scratch, run
-from .typing import Namespace
+from .typing import Namespace, SparseMatrix
 from .typing import NumPyOrCuPy as Array
 
 
@@ -178,6 +178,18 @@ def repeat_per_row(
     marks = xp.zeros(count + 1, dtype=xp.int64)
     xp.add.at(marks, offsets[1:-1], 1)
     return xp.take(per_row, xp.cumsum(marks[:-1]))
+
+
+def filled(matrix: SparseMatrix, xp: Namespace) -> Array:
+    """A CSR matrix, in which each entry is stored once, as an array of shape (n, d)."""
+    if is_numpy(xp):
+        return np.ascontiguousarray(matrix.toarray())
+    # (That of cupyx sorts pairs of row and column.)
+    n, d = matrix.shape
+    row = repeat_per_row(xp.arange(n), matrix.indptr, matrix.indices.shape[0], xp)
+    out = xp.zeros(n * d, dtype=matrix.dtype)
+    out[row * d + matrix.indices] = matrix.data
+    return xp.reshape(out, (n, d))
 
 
 def sorted_lines(chunk: Array, lists: ClassLists, xp: Namespace, scratch: Scratch) -> Array:

@@ -146,7 +146,8 @@ class Compressed:
 
     def chunk_size(self, ctx: Context) -> int:
         """Entries in one run."""
-        return ctx.chunk_size(uploaded=not self.resident)
+        each = self.data.dtype.itemsize + self.indices.dtype.itemsize
+        return ctx.chunk_size(0 if self.resident else each)
 
     def entries(self, ctx: Context, start: int = 0, stop: int | None = None) -> Iterator[Entries]:
         """The stored entries start..stop in the stored order, in runs of one chunk.
@@ -194,7 +195,7 @@ class Compressed:
 
     @cached_property
     def _upload(self) -> Upload | None:
-        return Upload(uneven=True) if self.on_host and is_cupy(self.backend.xp) else None
+        return Upload() if self.on_host and is_cupy(self.backend.xp) else None
 
     def position_table(self, columns: Array) -> Array:
         """The position of each column among ``columns``, -1 for others: shape (m,)."""

@@ -77,6 +77,7 @@ class Trained:
         source : str
             Its name, for errors.
         """
+        source = "standard input" if source == "-" else source
         if data.is_text != (self.vectorizer is not None):
             has, takes = ("texts", "numbers") if data.is_text else ("numbers", "texts")
             raise ValueError(f"{source} holds {has}, and the model takes {takes}.")

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from ..arrays.label_values import concatenated
 from ..estimators import L1CenterClassifier
-from ..estimators._model import CenterModel
+from ..estimators._base import CenterClassifier
 from ..estimators._statistics import StatisticsClassifier
 from ..estimators.class_weights import balanced
 from ..estimators.labels import encode, host_labels
@@ -21,7 +21,7 @@ from .medians import class_weights, fit_medians
 from .partitions import Partitions, aligned
 from .sums import n_lanes, summed
 
-Model = TypeVar("Model", bound=CenterModel)
+Model = TypeVar("Model", bound=CenterClassifier)
 
 
 def fit(estimator: Model, X: Any, y: Any, sample_weight: Any = None, client: Any = None) -> Model:

@@ -33,6 +33,7 @@ from ..estimators.labels import (
     raise_for_one_class,
 )
 from ..estimators.validation import check_backend
+from ..solvers.decisions import scores_of_each
 from ..statistics import Statistics
 from ._copies import Copies, is_determined
 
@@ -297,16 +298,15 @@ class Decomposition(Copies):
         check_backend(self._joint, X, method, type(self).__name__)
         models = self.estimators_ if models is None else models
         solved = [model for model in models if not isinstance(model, ConstantClassifier)]
-        for model in solved:
-            model._prepare()
+        decisions = [model._decision() for model in solved]
 
         def score(block: Block, ctx: Context) -> Array:
             xp = ctx.backend.xp
-            found = iter(self._joint._binary_scores(solved, block, ctx))
+            found = iter(scores_of_each(decisions, block, ctx))
             every = [
                 ctx.backend.zeros(block.shape[0]) + model.label
                 if isinstance(model, ConstantClassifier)
-                else next(found)
+                else next(found)[:, 0]
                 for model in models
             ]
             return xp.permute_dims(xp.stack(every), (1, 0))

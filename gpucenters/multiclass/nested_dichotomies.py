@@ -11,6 +11,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from .._docstrings import filled
 from ..arrays.backend import Backend, backend_of
 from ..arrays.linalg import one_blas_thread
 from ..arrays.namespace import array_namespace, to_numpy
@@ -146,6 +147,7 @@ def log_proba(model: Any, X: Any) -> Array:
         return np.log(model.predict_proba(X))
 
 
+@filled
 class NestedDichotomiesClassifier(Decomposition, RefittedDichotomies):
     """One binary model at each node of a binary tree over the classes.
 
@@ -170,20 +172,13 @@ class NestedDichotomiesClassifier(Decomposition, RefittedDichotomies):
         units of its ``scale_``, on its support.
     random_state : int, RandomState instance or None, default=None
         Draws the random tree.
-    n_jobs : int, default=None
-        Fits that run at once, of estimators that class statistics do not determine.
 
     Attributes
     ----------
     estimators_ : list of n_classes - 1 estimators
         The binary models, with labels -1 and 1; that of the root is first.
-    classes_ : ndarray of shape (n_classes,)
-        Sorted class labels, on the host.
     code_book_ : ndarray of shape (n_classes, n_classes - 1), float64
         The side of each class at each node, -1 or 1; 0 where the class is not below the node.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only where X had string column names.
 
     Notes
     -----

@@ -159,7 +159,8 @@ def read(
     raw : bool, default=False
         Whether to read the X and ``var_names`` of ``raw`` of "h5ad".
     max_bytes : int, optional
-        How much may be held in memory, decompressed; by default half of what is free.
+        How much may be held in memory, decompressed, and for each line some 200 bytes more, which
+        Python's objects take; by default half of what is free.
 
     Returns
     -------
@@ -241,7 +242,7 @@ def _batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
     plain = Options()
     given = {name for name in _FOR if getattr(options, name) != getattr(plain, name)}
     format = options.format or format_of(path)
-    if options.format is None and format == "lines" and given:
+    if options.format is None and format == "lines" and (given or options.features is not None):
         format = "tsv"
     if format not in FORMATS:
         raise ValueError(f"format={format!r} is not valid: use one of {', '.join(FORMATS)}.")

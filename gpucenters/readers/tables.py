@@ -24,6 +24,8 @@ from .lines import text_lines
 from .rows import CsvRows, TabRows, fields_of
 
 _BLOCK = 2**23  # characters that are parsed at a time
+_OF_COLUMN = 2**12  # of these at least for each column, which costs as much as many values
+_SEP_LINE = re.compile("sep=(.)\r?\n")  # by which Excel is told
 _COMMA = re.compile(r"[-+]?\d*,\d+(?:[eE][-+]?\d+)?")
 
 #: The samples of some rows: features or texts, labels and names, of which some may be missing.
@@ -41,12 +43,14 @@ def table_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
     """Batches of a table: texts where it has a column of them, else numbers."""
     lines = text_lines(path, options.charset(), options.limit(streamed=rows < sys.maxsize))
     sep = options.sep or ("\t" if options.format == "tsv" else ",")
-    top = next(lines, "")
+    top, number = next(lines, ""), 1
+    if told := _SEP_LINE.fullmatch(top):
+        top, number, sep = next(lines, ""), 2, options.sep or told[1]
     # Without quotes around each field of its first line, quotes mean nothing between tabs.
     fields = top.rstrip("\r\n").split(sep)
     quoted = options.format == "csv" or all(re.fullmatch('".*"', field) for field in fields)
     kind: type[TabRows | CsvRows] = CsvRows if quoted else TabRows
-    head = kind(chain([top] if top else [], lines), path, sep)
+    head = kind(chain([top] if top else [], lines), path, sep, number)
     first = next(iter(head), None)
     if first is None:
         return
@@ -149,7 +153,8 @@ def _numbers(
     na = MISSING if options.na is None else options.na
     by_arrow = find_spec("pyarrow") is not None
     lines = _Lines(lines)
-    while block := lines.block(rows):
+    size = max(_BLOCK, _OF_COLUMN * len(columns.names))
+    while block := lines.block(rows, size):
         found = _by_arrow("".join(block), sep, columns, na, options) if by_arrow else None
         after = number + len(block)
         if found is None:
@@ -176,14 +181,14 @@ class _Lines:
             raise self._error
         return next(self._lines)
 
-    def block(self, rows: int) -> list[str]:
-        """The next lines, at most so many."""
-        found, size = [], 0
+    def block(self, rows: int, size: int) -> list[str]:
+        """The next lines: at most so many, and about so many characters."""
+        found, held = [], 0
         try:
             for line in islice(self, rows):
                 found.append(line)
-                size += len(line)
-                if size >= _BLOCK:
+                held += len(line)
+                if held >= size:
                     break
         except ReadError as error:
             if not found:
@@ -198,7 +203,7 @@ def _by_arrow(block: str, sep: str, columns: Columns, na: Any, options: Options)
     from pyarrow import csv
 
     raw = block.encode(errors="replace")
-    if block.count("\r") != block.count("\r\n") or not _has_plain_quotes(raw, ord(sep)):
+    if raw.count(b"\r") != raw.count(b"\r\n") or not _has_plain_quotes(raw, ord(sep)):
         return None
     types = dict.fromkeys(map(str, columns.numbers), pa.float64())
     types |= {str(i): pa.string() for i in (columns.label, columns.id) if i is not None}

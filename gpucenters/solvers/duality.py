@@ -22,7 +22,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
-from ..arrays.functions import array_namespace, backend_of, to_float, to_floats, to_host, top_k
+from ..arrays.functions import (
+    array_namespace,
+    backend_of,
+    row_sums,
+    to_float,
+    to_floats,
+    to_host,
+    top_k,
+)
 from ..arrays.typing import Array
 from .divergence import divergence
 from .selection import ranking_key
@@ -142,7 +150,7 @@ class Cut:
     def of(cls, f: Array, support: Array, value: float, logs: Any) -> Self:
         """The cut of a set whose sum of h_i is ``value`` at the p of these logarithms."""
         xp = array_namespace(f)
-        mass = to_host(xp.sum(xp.take(f, support, axis=1), axis=1))
+        mass = to_host(row_sums(xp.take(f, support, axis=1)))
         return cls(support, mass, value + _dot(mass, logs))
 
 

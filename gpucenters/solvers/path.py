@@ -15,13 +15,13 @@ from functools import cache
 from itertools import pairwise
 
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, backend_of, index_mask, to_host
+from ..arrays.functions import array_namespace, backend_of, index_mask, row_sums, to_host
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.segment_terms import segment_totals
 from .centers import Centers, SparseCenters
 from .close_scores import UNIT_ROUNDOFF, PairForm, compare_close_scores
-from .linear_form import LinearForm, of_priors
+from .decisions import LinearForm, of_priors
 from .multinomial import MultinomialCenters, log_ratios
 from .path_scores import Path, PathScores, SupportsOfEachK, doubtful_scores, repeated_classes
 from .path_terms import PathTerms
@@ -124,7 +124,7 @@ class SharesPath(SupportsOfEachK):
         ones = xp.ones_like(passing_coef[:1, :])
         passing_coef = xp.permute_dims(xp.concat([passing_coef, ones]), (1, 0))
         passing_coef = passing_coef[:, :, None] * member[:, None, :]
-        mass = [xp.sum(centers.smoothed(s.support), axis=1) for s in selections]
+        mass = [row_sums(centers.smoothed(s.support)) for s in selections]
         log_mass = log_ratios(xp.stack(mass, axis=1))
         # The rounding of the sums, and of the logarithms in either form of the coefficients.
         largest = xp.max(xp.abs(log_mass), axis=0)

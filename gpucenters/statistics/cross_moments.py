@@ -65,7 +65,7 @@ class CrossMoments(Statistics, kind="cross moments"):
         k, m = samples.n_classes, block.shape[1]
         apart = mergeable or recipe.fourth or k * m * m <= _MOST_APART
         recipe = replace(recipe, final=None if apart else tuple(samples.class_weight))
-        moments = super().of(block, samples, ctx, recipe, mergeable=mergeable)
+        moments = cls.empty(block, k, recipe).add(block, samples, ctx)
         # A constant column has zero centred squares, so the totals are checked for large values.
         xp = block.backend.xp
         most = to_float(xp.max(xp.abs(moments.total)))

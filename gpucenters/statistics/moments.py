@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from ..arrays.context import Context
-from ..arrays.functions import clip_negative, to_float, to_floats
+from ..arrays.functions import clip_negative, row_sums, to_float, to_floats
 from ..arrays.typing import Array
 from ..blocks.accumulators import CentredSums, RawSums
 from ..blocks.block import Block
@@ -84,7 +84,7 @@ class ClassMoments(Statistics, kind="class moments"):
         cls, block: Block, samples: Samples, ctx: Context, recipe: Recipe, *, mergeable: bool
     ) -> Self:
         # Mergeable moments know whether the block holds integers, of which unions are exact.
-        moments = super().of(block, samples, ctx, recipe, mergeable=mergeable)
+        moments = cls.empty(block, samples.n_classes, recipe).add(block, samples, ctx)
         if moments.sum_of_squares is not None:
             moments.integers = False
             norms = moments.norms = squared_norms(moments.total, ctx)
@@ -324,13 +324,15 @@ class ClassMoments(Statistics, kind="class moments"):
         """Sum of squares about the mean of each class, over all features."""
         k, m = self.shape
         if self.sum_of_squares is not None:
-            norms, squares = squared_norms(self.total, ctx), to_floats(self.sum_of_squares)
+            # (Those that batches keep up to date may differ in their last bits.)
+            known = self.norms if self.backend.sync_is_expensive else None
+            norms = squared_norms(self.total, ctx) if known is None else known
+            squares = to_floats(self.sum_of_squares)
             numbers = zip(norms, squares, self.class_weight, self.count, strict=True)
             return [about_mean(*of_class) for of_class in numbers]
         if self.centred is not None and self.centred.ndim == 1:
             return to_floats(self.centred)
-        xp = self.backend.xp
-        sums = ctx.sum_columns(lambda part: xp.sum(self.centred_at(part), axis=1), m, k)
+        sums = ctx.sum_columns(lambda part: row_sums(self.centred_at(part)), m, k)
         return to_floats(sums)
 
     def _become_centred(self, ctx: Context) -> None:

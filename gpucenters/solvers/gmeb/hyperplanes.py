@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
+from ..._docstrings import filled
 from ...arrays.context import Context
 from ...arrays.functions import array_namespace, to_host
 from ...arrays.linalg import one_blas_thread
@@ -16,8 +17,8 @@ from ...blocks.samples import Samples
 from ...blocks.two_classes import TwoClasses
 from ...statistics.base import Recipe
 from ..centers import Centers
+from ..decisions import Decision, LinearDecision, LinearForm
 from ..entry import solve_from_data
-from ..linear_form import LinearForm
 from ..scaling import is_constant, variance_over_all
 from ..selection import Selection
 from .columns import Solution, solve
@@ -85,9 +86,12 @@ class Hyperplanes(Centers):
     scale: tuple[float, ...]
     rounds: tuple[int, ...]
 
-    def linear_form(self, support: Array, log_prior: list[float]) -> LinearForm:
+    def decision(
+        self, support: Array, log_prior: list[float], columns: Array | None = None
+    ) -> Decision:
         """The decision, which reads all ``columns``."""
-        return LinearForm(self.mean, self.backend.xp.permute_dims(self.w, (1, 0)), self.offset)
+        form = LinearForm(self.mean, self.backend.xp.permute_dims(self.w, (1, 0)), self.offset)
+        return LinearDecision(self.columns, form, log_prior)
 
     def selected(self, threshold: float) -> Selection:
         """The features with a weight that, or whose ratio to the largest, is at least this."""
@@ -237,6 +241,7 @@ def _placed(values: Array, columns: Array, among: Array) -> Array:
 # GMEB of arrays and class codes, without scikit-learn.
 
 
+@filled
 def gmeb_hyperplanes(
     X: Any,
     y: Any,
@@ -254,7 +259,6 @@ def gmeb_hyperplanes(
 
     Parameters
     ----------
-    X : array or CSR/CSC matrix of shape (n, m)
     y : array of integers of shape (n,)
         Class codes 0..K-1; 1 is class +1.
     r_plus, r_minus : float, positive
@@ -263,11 +267,6 @@ def gmeb_hyperplanes(
         The gap to reach, relative to the loss of w = 0.
     max_iter : int
         Rounds, each with one pass over X.
-    n_classes : int, optional
-        K; by default the largest code + 1.
-    sample_weight : array of shape (n,), optional
-    device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
-    memory_budget : int or str, optional
 
     Returns
     -------
@@ -290,6 +289,7 @@ def gmeb_hyperplanes(
     return solve_from_data(solve, X, y, n_classes, sample_weight, device, memory_budget)
 
 
+@filled
 def gmeb_certificate(
     X: Any,
     y: Any,
@@ -308,7 +308,6 @@ def gmeb_certificate(
 
     Parameters
     ----------
-    X : array or CSR/CSC matrix of shape (n, m)
     y : array of integers of shape (n,)
         0 or 1; 1 is class +1.
     w : array of shape (m,)

@@ -96,7 +96,11 @@ def take_along_axis(a: ndarray, indices: ndarray, axis: int | None) -> ndarray:
         a, axis = a.ravel(), 0
     if a.ndim != indices.ndim:
         raise ValueError("`indices` and `a` must have the same number of dimensions")
-    return run(lambda x, i: np.take_along_axis(x, i % max(x.shape[axis], 1), axis), (a, indices))
+    return run(
+        lambda x, i: np.take_along_axis(x, i % max(x.shape[axis], 1), axis),
+        (a, indices),
+        name="take_along_axis",
+    )
 
 
 def compress(
@@ -154,7 +158,11 @@ def bincount(x: ndarray, weights: ndarray | None = None, minlength: int | None =
     if (x._host < 0).any():
         raise ValueError("The first argument of bincount must be non-negative")
     counter.sync("bincount")
-    return run(lambda i, w: np.bincount(i.astype(np.intp), w, int(minlength or 0)), (x, weights))
+    return run(
+        lambda i, w: np.bincount(i.astype(np.intp), w, int(minlength or 0)),
+        (x, weights),
+        name="bincount",
+    )
 
 
 def repeat(a: ndarray, repeats: Any, axis: int | None = None) -> ndarray:

@@ -59,6 +59,7 @@ _VIEWS = frozenset(
         "broadcast_to",
         "diagonal",
         "dsplit",
+        "empty",
         "expand_dims",
         "flip",
         "fliplr",
@@ -242,7 +243,7 @@ def wrap(
             raise TypeError("'ndarray' object cannot be interpreted as an integer")
         if needs and not _arguments_hold_array((*args, *kwargs.values())):
             raise TypeError(f"{name}() takes cupy.ndarray, got {[type(a) for a in args]}")
-        result = run(engine, args, kwargs, launches=name not in _VIEWS)
+        result = run(engine, args, kwargs, launches=name not in _VIEWS, name=name)
         if sync is not None:
             counter.sync(sync)
         if name in _TO_ARRAY and not isinstance(result, ndarray):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from cupy._fake import ledger
 from cupy._fake.counting import counter
 from cupy._fake.subnormal import flushed
 
@@ -115,7 +116,13 @@ def getitem(array: ndarray, key: Any) -> ndarray:
         return type(array)._wrap(array._host[tuple(basic)], base=array)
     array._use()
     taken = array._host[_host_key(array, entries, "mask getitem")]
+    counter.launches += 1
+    ledger.note_function("getitem", [array._host, *_keys_of(entries)], [taken])
     return type(array)._wrap(np.array(taken, copy=True))
+
+
+def _keys_of(entries: list[Any]) -> list[np.ndarray]:
+    return [e._host for e in entries if hasattr(e, "_host")]
 
 
 def setitem(array: ndarray, key: Any, value: Any) -> None:
@@ -135,6 +142,20 @@ def setitem(array: ndarray, key: Any, value: Any) -> None:
     if host.dtype != array.dtype:
         host = flushed(flushed(host).astype(array.dtype))
     array._host[host_key] = host
+    counter.launches += 1
+    if ledger.calls is not None:
+        read, keys = value._host, _keys_of(entries)
+        if advanced:
+            size = keys[0].size if keys[0].dtype.kind != "b" else read.size
+            ledger.note(
+                "setitem",
+                read=read.nbytes + sum(k.nbytes for k in keys),
+                random=max(size, read.size),
+                span=array.nbytes,
+            )
+        else:
+            written = array._host[host_key] if host_key else array._host
+            ledger.note_function("setitem", [read], [written])
 
 
 def scatter(array: ndarray, key: Any, value: Any, operation: str) -> None:
@@ -153,3 +174,15 @@ def scatter(array: ndarray, key: Any, value: Any, operation: str) -> None:
         operand._use()
     host_key = _host_key(array, entries, f"mask scatter_{operation}")
     _SCATTER[operation].at(array._host, host_key, value._host.astype(array.dtype, copy=False))
+    counter.launches += 1
+    if ledger.calls is not None:
+        keys = _keys_of(entries)
+        of_all = np.zeros(array.shape, np.int64)
+        np.add.at(of_all, host_key, 1)
+        ledger.note(
+            f"{operation}.at",
+            read=value.nbytes + sum(k.nbytes for k in keys),
+            random=2 * int(of_all.sum()),
+            span=array.nbytes,
+            hottest=int(of_all.max(initial=0)),
+        )

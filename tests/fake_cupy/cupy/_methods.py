@@ -132,10 +132,12 @@ class Methods:
 
     def copy(self, order: str = "C") -> Any:
         """A copy on the current device, wherever the array lives: this is how it travels."""
-        from cupy._fake import flight, streams
+        from cupy._fake import counting, flight, ledger, streams
         from cupy._ndarray import ndarray
 
         flight.use(self._allocation, streams.name())
+        counting.counter.launches += 1
+        ledger.note_function("copy", [self._host], [self._host])
         return ndarray._wrap(np.array(self._host, order=order, copy=True))  # type: ignore[call-overload]
 
     def fill(self, value: Any) -> None:

@@ -6,7 +6,7 @@ import pickle
 from typing import Any
 
 import numpy as np
-from cupy._fake import flight, memory, streams
+from cupy._fake import flight, ledger, memory, streams
 from cupy._fake.counting import counter
 
 
@@ -50,6 +50,7 @@ class Transfers:
             out = np.array(self._host, order=order, copy=True)  # type: ignore[call-overload]
             if self.size == 0:
                 return out  # nothing to wait for
+        ledger.note("get", read=self.nbytes)
         if blocking:
             counter.wait(reason)
             flight.synchronize(streams.name(stream))
@@ -68,6 +69,7 @@ class Transfers:
         pinned = memory.pinned_buffer(arr)
         counter.upload("set", arr.nbytes, pinned=pinned is not None)
         streams.note("upload", arr.nbytes, stream)
+        ledger.note("set", sent=arr.nbytes if pinned is not None else 0)
         copy = flight.overwrite(self._allocation, streams.name(stream))
         if pinned is not None:
             if not all(map(flight.is_over, pinned.copies)):

@@ -55,14 +55,14 @@ def precedes(work: tuple[str, int], stream: str) -> bool:
     name, time = work
     if name == stream or is_over(work):
         return True
-    waits = [(stream, next(_clock))]
-    for waiting, until in waits:  # grows
+    waited = {stream: next(_clock)}  # other stream: all work up to this time
+    streams = [stream]
+    for waiting in streams:  # grows
         for at, other, upto in _waits.get(waiting, ()):
-            if at <= until and (other, upto) not in waits:
-                if other == name and upto >= time:
-                    return True
-                waits.append((other, upto))
-    return False
+            if at <= waited[waiting] and upto > waited.get(other, -1):
+                waited[other] = upto
+                streams.append(other)
+    return waited.get(name, -1) >= time
 
 
 def is_over(copy: tuple[str, int]) -> bool:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
+import typer
 from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
@@ -1223,9 +1224,13 @@ def test_devices_are_listed(run: Run) -> None:
     }  # fmt: skip
 
 
-def test_help_shows_the_default_number_of_folds(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_part_of_the_help_is_taken_for_markup(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "300")
     assert "Number of folds. [default: (5)]" in " ".join(run("path", "--help").split())
+    commands: Any = typer.main.get_command(app.app)
+    for command in commands.commands.values():
+        for parameter in command.params:
+            assert "[" not in (parameter.help or "")
 
 
 def test_help_names_the_formats_of_the_readers(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

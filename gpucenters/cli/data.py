@@ -84,7 +84,7 @@ class DataOptions:
         Missing | None,
         _option(
             "Missing values of tables are an error, or their rows are left out, or they become "
-            "the median of the feature.  [default: error, or the medians of the model]"
+            "the median of the feature. By default an error, or the medians of the model."
         ),
     ] = None
     encoding: Annotated[
@@ -93,7 +93,7 @@ class DataOptions:
     zero_based: Annotated[
         bool | None,
         _option(
-            "Features of svmlight files count from 0.  [default: from 1, or as the model]",
+            "Features of svmlight files count from 0; by default from 1, or as the model.",
             "--zero-based/--one-based",
         ),
     ] = None

@@ -54,6 +54,8 @@ def table_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
     first = next(iter(head), None)
     if first is None:
         return
+    if sep == options.decimal:
+        raise head.error(f"decimal={sep!r} is the separator too: name another, as sep=';'.", 0)
     if is_header(first, options, head.error):
         names, below = first, list(islice(lines, 1))
     else:
@@ -202,7 +204,7 @@ def _by_arrow(block: str, sep: str, columns: Columns, na: Any, options: Options)
     import pyarrow as pa
     from pyarrow import csv
 
-    raw = block.encode(errors="replace")
+    raw = block.encode(errors="surrogatepass")  # which PyArrow refuses
     if raw.count(b"\r") != raw.count(b"\r\n") or not _has_plain_quotes(raw, ord(sep)):
         return None
     types = dict.fromkeys(map(str, columns.numbers), pa.float64())

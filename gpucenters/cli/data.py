@@ -119,10 +119,10 @@ class DataOptions:
         *,
         of_stdin: str = "tsv",
     ) -> Iterator[Data]:
-        """The data of a file, so many rows at a time."""
+        """The data of a file, so many rows at a time; labels may be missing."""
         from ..readers import batches
 
-        options = self.resolved(source, of_stdin)
+        options = self.resolved(source, of_stdin) | {"unlabelled": True}
         return batches(source, rows, n_features=n_features, features=features, **options)
 
     def resolved(self, source: str, of_stdin: str = "tsv") -> dict[str, Any]:

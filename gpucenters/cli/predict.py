@@ -118,6 +118,8 @@ class _Predictions:
 
     def of(self, batches: Iterator[Data], source: str) -> Iterator[tuple[Any, Any, list[str]]]:
         """(classes, numbers or None, names of samples) of each batch."""
+        import numpy as np
+
         from .trained import agreement
 
         model = self.trained.classifier
@@ -126,8 +128,10 @@ class _Predictions:
             predicted = model.predict(X)
             self.samples += len(predicted)
             if batch.y is not None:
-                self.right += int(agreement(predicted, batch.y).sum())
-                self.labelled += len(predicted)
+                there = ~np.ma.getmaskarray(batch.y)
+                labels = np.ma.getdata(batch.y)[there]
+                self.right += int(agreement(predicted[there], labels).sum())
+                self.labelled += len(labels)
             numbers = None if self.method is None else getattr(model, self.method)(X)
             numbers = None if numbers is None else numbers.reshape(len(predicted), -1)
             yield predicted, numbers, batch.ids or []

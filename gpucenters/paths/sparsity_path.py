@@ -13,8 +13,10 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from ..arrays.namespace import is_sparse
 from ..blocks.samples import check_weights
 from ..estimators._base import check_center_classifier
-from ..estimators._folds import (
+from ..estimators._cross_validation import (
     Fold,
+    HeldOut,
+    check_groups,
     check_test_weights,
     make_splitter,
     naming_fold,
@@ -22,9 +24,7 @@ from ..estimators._folds import (
     take_of_each,
     take_rows,
 )
-from ..estimators._held_out import HeldOut
 from ..estimators._path import PathPredictions, predict_path
-from ..estimators.groups import check_groups
 from ..estimators.labels import as_classes, encode, host_labels
 from ..estimators.validation import check_container
 from ..solvers.selection import resolve_k

@@ -49,7 +49,7 @@ def resolve_ks(ks: Any, n_features: int) -> list[int]:
 
     Examples
     --------
-    >>> from gpucenters.paths.numbers_of_features import resolve_ks
+    >>> from gpucenters.paths.sparsity_path import resolve_ks
     >>> resolve_ks([0.5, 1, "all"], 10)
     [1, 5, 10]
     """

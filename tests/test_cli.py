@@ -557,7 +557,7 @@ def test_texts_whose_counts_would_not_fit_into_memory_are_refused(
     from gpucenters.arrays import host_memory
 
     texts = tmp_path / "texts.tsv"
-    output = {"fit": ["-o", tmp_path / "model"], "path": ["--ks", "2"], "permute": ["-n", "2"]}
+    output = {"fit": ["-o", tmp_path / "model"], "path": ["--ks", "2"], "permute": ["-n", "99"]}
     texts.write_text("".join(f"{i % 2}\tword{i % 2} and others\n" for i in range(1000)))
     monkeypatch.setattr(host_memory, "free_memory", lambda: 100_000)
     monkeypatch.setattr(sys, "platform", "linux")

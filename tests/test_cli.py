@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
+import typer
 from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
@@ -548,6 +550,24 @@ def test_texts_are_characters_or_words_without_stop_words(
     )
 
 
+@pytest.mark.parametrize("command", ["fit", "path", "permute"])
+def test_texts_whose_counts_would_not_fit_into_memory_are_refused(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    from gpucenters.arrays import host_memory
+
+    texts = tmp_path / "texts.tsv"
+    output = {"fit": ["-o", tmp_path / "model"], "path": ["--ks", "2"], "permute": ["-n", "99"]}
+    texts.write_text("".join(f"{i % 2}\tword{i % 2} and others\n" for i in range(1000)))
+    monkeypatch.setattr(host_memory, "free_memory", lambda: 100_000)
+    monkeypatch.setattr(sys, "platform", "linux")
+    run(command, texts, *output[command], code=1)
+    assert "million characters, whose words take about 0.0 GB to count" in run.err
+    assert "--vectorizer hashing --batch-rows 10000" in run.err
+    monkeypatch.setattr(sys, "platform", "darwin")
+    run(command, texts, *output[command])
+
+
 # --- the choice of a model, and how right it is ------------------------------------------------
 
 
@@ -719,6 +739,24 @@ def test_columns_are_found_by_name_and_those_not_selected_may_be_absent(
     run("predict", tmp_path / "model", path, code=1)
     assert f"lacks 1 column of the 2 that the model takes, the first of them '{first}'" in run.err
     run("predict", tmp_path / "model", path, "--id", "sample", "-o", tmp_path / "p.npy", code=2)
+
+
+def test_rows_without_a_label_are_predicted(run: Run, table: Path, tmp_path: Path) -> None:
+    columns = ["--label", "kind", "--id", "sample"]
+    run("fit", table, *columns, "-o", tmp_path / "model", "-k", "2")
+    expected = run("predict", tmp_path / "model", table).splitlines()
+    head, *rows = table.read_text().splitlines()
+    for few in (rows[:2], []):
+        blank = [row if row in few else row[: row.rindex(",") + 1] for row in rows]
+        path = tmp_path / "blank.csv"
+        path.write_text("\n".join([head, *blank]))
+        parquet = tmp_path / "blank.parquet"
+        pd.read_csv(path).to_parquet(parquet)
+        for data in (path, parquet):
+            found = run.json("predict", tmp_path / "model", data, "--label", "kind")
+            assert found["predictions"] == expected and found["labelled"] == len(few)
+    run("fit", path, *columns, "-o", tmp_path / "model", code=1)
+    assert "line 2, column" in run.err and "the label is empty: --missing drop" in run.err
 
 
 def test_test_data_in_another_order_are_aligned(run: Run, table: Path, tmp_path: Path) -> None:
@@ -1223,9 +1261,13 @@ def test_devices_are_listed(run: Run) -> None:
     }  # fmt: skip
 
 
-def test_help_shows_the_default_number_of_folds(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_part_of_the_help_is_taken_for_markup(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "300")
     assert "Number of folds. [default: (5)]" in " ".join(run("path", "--help").split())
+    commands: Any = typer.main.get_command(app.app)
+    for command in commands.commands.values():
+        for parameter in command.params:
+            assert "[" not in (parameter.help or "")
 
 
 def test_help_names_the_formats_of_the_readers(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import codecs
 import errno
 import os
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -83,8 +84,8 @@ class DataOptions:
     missing: Annotated[
         Missing | None,
         _option(
-            "Missing values of tables are an error, or their rows are left out, or they become "
-            "the median of the feature.  [default: error, or the medians of the model]"
+            "Missing values of tables are an error, their rows are left out, or they become the "
+            "median of the feature: by default an error, or the medians that a model holds."
         ),
     ] = None
     encoding: Annotated[
@@ -93,7 +94,7 @@ class DataOptions:
     zero_based: Annotated[
         bool | None,
         _option(
-            "Features of svmlight files count from 0.  [default: from 1, or as the model]",
+            "Features of svmlight files count from 0: by default from 1, or as a model knows.",
             "--zero-based/--one-based",
         ),
     ] = None
@@ -136,10 +137,10 @@ class DataOptions:
         *,
         of_stdin: str = "tsv",
     ) -> Iterator[Data]:
-        """The data of a file, so many rows at a time."""
+        """The data of a file, so many rows at a time; labels may be missing."""
         from ..readers import batches
 
-        options = self.resolved(source, of_stdin)
+        options = self.resolved(source, of_stdin) | {"unlabelled": True}
         return batches(source, rows, n_features=n_features, features=features, **options)
 
     def resolved(self, source: str, of_stdin: str = "tsv") -> dict[str, Any]:
@@ -195,6 +196,7 @@ class DataOptions:
         return self.format or (None if source == "-" else format_of(source))
 
 
+_COUNTING = 8  # bytes for each character of a text while its words are counted
 _SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
 
 
@@ -348,6 +350,27 @@ def _overwrites(output: str, other: str) -> bool:
     if os.path.exists(output) and os.path.exists(other) and os.path.samefile(output, other):
         return True
     return Path(output).resolve().is_relative_to(Path(other).resolve())
+
+
+def count_words(vectorizer: Any, texts: list[str], source: str) -> Any:
+    """The features of the texts that a vectorizer is fitted to.
+
+    Raises
+    ------
+    ValueError
+        Where the memory that is free would most likely not do: Linux ends what takes more. Other
+        systems swap, and do not say what is free.
+    """
+    from ..arrays.host_memory import free_memory
+
+    size, free = sum(map(len, texts)), free_memory()
+    if _COUNTING * size > free and sys.platform == "linux":
+        raise ValueError(
+            f"{source} holds {size / 1e6:,.0f} million characters, whose words take about "
+            f"{_COUNTING * size / 1e9:.1f} GB to count, and {free / 1e9:.1f} GB are free: read it "
+            "in parts by --vectorizer hashing --batch-rows 10000."
+        )
+    return vectorizer.fit_transform(texts)
 
 
 def labelled(data: Data, source: str) -> Data:

@@ -1,6 +1,5 @@
 """The scikit-learn face: parameters, validation, fitted attributes."""
 
-from .baselines import odds_ratio, thresholded_multinomial
 from .blocked import BlockGains, block_gains
 from .centers import L1CenterClassifier, L2CenterClassifier
 from .gaussian import SparseGaussianNB
@@ -11,7 +10,13 @@ from .mahalanobis import MahalanobisCenterClassifier
 from .naive_bayes import SparseBernoulliNB, SparseMultinomialNB
 from .permutation import PermutationGains, permutation_gains
 from .poisson import SparsePoissonNB
-from .score_functions import bernoulli_gain, gaussian_gain, poisson_gain
+from .score_functions import (
+    bernoulli_gain,
+    gaussian_gain,
+    odds_ratio,
+    poisson_gain,
+    thresholded_multinomial,
+)
 from .shrunken import ShrunkenCentroidClassifier
 
 __all__ = [

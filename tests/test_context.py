@@ -11,8 +11,7 @@ from conftest import BACKENDS
 
 from gpucenters.arrays import context, grid
 from gpucenters.arrays.backend import HOST, backend_of
-from gpucenters.arrays.context import Context, run_with_oom_retry
-from gpucenters.arrays.errors import TooLargeError
+from gpucenters.arrays.context import Context, TooLargeError, run_with_oom_retry
 
 
 def _device_context() -> Context:

@@ -11,7 +11,6 @@ from tqdm import tqdm
 from . import grid
 from .backend import Backend
 from .budget import resolve_budget
-from .errors import TooLargeError
 from .grid import ranges
 from .namespace import is_cupy
 from .threads import run, thread_count
@@ -22,6 +21,10 @@ _WORTH_THREADS = 2**22  # values below which starting a pool costs more than it 
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+
+class TooLargeError(MemoryError):
+    """The result, or one row or column, does not fit into memory, so smaller chunks do not help."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.special
 
 from . import kernels
 from .backend import HOST, backend_of
@@ -19,7 +20,9 @@ from .typing import NumPyOrCuPy as SharedArray
 __all__ = [
     "array_namespace",
     "backend_of",
+    "chi2_tail",
     "clip_negative",
+    "f_tail",
     "index_mask",
     "round_to_40_bits",
     "row_sums",
@@ -235,3 +238,13 @@ def round_to_40_bits(x: Array) -> Array:
 _SPLITTER = 2.0**13 + 1  # leaves 40 of 53 significant bits
 _SCALED_FROM = 2.0**1000  # above it the product with the splitter could overflow
 _LARGEST_FLOAT = 2.0**1023 * (2 - 2.0**-52)
+
+
+def chi2_tail(x: Array, degrees: float | np.ndarray) -> np.ndarray:
+    """The probability that a chi-squared variable is above each x: on the host."""
+    return np.asarray(scipy.special.chdtrc(degrees, to_numpy(x)))
+
+
+def f_tail(x: Array, numerator: float | np.ndarray, denominator: float) -> np.ndarray:
+    """The probability that a variable of the F distribution is above each x: on the host."""
+    return np.asarray(scipy.special.fdtrc(numerator, denominator, to_numpy(x)))

@@ -11,8 +11,8 @@ from sklearn.base import clone
 
 from ..arrays.backend import HOST
 from ..arrays.context import Context, run_with_oom_retry
+from ..arrays.functions import chi2_tail, f_tail
 from ..arrays.namespace import to_numpy
-from ..arrays.special import chi2_tail, f_tail
 from ..solvers.blocked import Blocked
 from ..solvers.selection import ranking_key
 from ..statistics.base import Statistics

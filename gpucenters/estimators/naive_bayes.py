@@ -9,7 +9,7 @@ import numpy as np
 from .._docstrings import filled
 from ..arrays.backend import Backend
 from ..arrays.context import Context
-from ..arrays.special import chi2_tail
+from ..arrays.functions import chi2_tail
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.readers import Binarized, NotNegative

@@ -11,8 +11,8 @@ import numpy as np
 from .._docstrings import filled
 from ..arrays.backend import Backend
 from ..arrays.context import Context
+from ..arrays.functions import chi2_tail, f_tail
 from ..arrays.namespace import to_numpy
-from ..arrays.special import chi2_tail, f_tail
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.readers import NotNegative

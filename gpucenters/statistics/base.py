@@ -14,9 +14,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self, cast
 
 from ..arrays.backend import Backend, restore_or_host
-from ..arrays.context import Context
+from ..arrays.context import Context, TooLargeError
 from ..arrays.devices import resolve_backend
-from ..arrays.errors import TooLargeError
 from ..arrays.functions import to_host, writable
 from ..arrays.label_values import exact_values
 from ..arrays.typing import Array

@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
-from ..arrays.context import Context
-from ..arrays.errors import TooLargeError
+from ..arrays.context import Context, TooLargeError
 from ..arrays.functions import to_float
 from ..arrays.linalg import one_blas_thread
 from ..arrays.typing import Array

@@ -111,14 +111,12 @@ def test_compiled_loops_give_the_bits_of_the_array_functions(
         np.testing.assert_allclose(np.frombuffer(a), np.frombuffer(b), rtol=1e-12, atol=1e-12)
 
 
-def test_scatter_add_sums_repeated_indices(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_add_at_sums_repeated_indices(monkeypatch: pytest.MonkeyPatch) -> None:
     for available in (True, False):
         monkeypatch.setattr(sparsetools, "AVAILABLE", available)
         for kind in (np.int32, np.int64):
             target = np.zeros(3)
-            operations.scatter_add(
-                target, np.asarray([2, 0, 2], dtype=kind), np.asarray([1.0, 2, 3])
-            )
+            operations.add_at(target, np.asarray([2, 0, 2], dtype=kind), np.asarray([1.0, 2, 3]))
             assert target.tolist() == [2, 0, 4]
 
 
@@ -191,7 +189,7 @@ def test_class_sums_of_more_than_2_to_the_31_cells_use_int64() -> None:
     total = np.broadcast_to(np.zeros(1), (3, m))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(HOST.xp, "reshape", lambda a, shape: a, raising=False)
-        patch.setattr(sparsetools, "scatter_add", note)
+        patch.setattr(sparsetools, "add_at", note)
         samples, ctx = make_samples([0, 1, 2], 3, HOST), Context.of(HOST, 10**9)
         add_class_sums(block, samples, RawSums(total), ctx)
     assert seen == [5, 2 * m - 1, 3 * m - 1]

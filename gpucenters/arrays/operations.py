@@ -20,7 +20,7 @@ from .typing import Namespace, SparseMatrix
 from .typing import NumPyOrCuPy as Array
 
 
-def scatter_add(target: Array, index: Array, values: Array) -> None:
+def add_at(target: Array, index: Array, values: Array) -> None:
     """``target[index[j]] += values[j]``, with repeated indices summed, in place and in order.
 
     Parameters
@@ -32,7 +32,7 @@ def scatter_add(target: Array, index: Array, values: Array) -> None:
     """
     xp = array_namespace(target)
     if is_numpy(xp) and sparsetools.AVAILABLE:
-        sparsetools.scatter_add(target, index, values)
+        sparsetools.add_at(target, index, values)
         return
     xp.add.at(target, index, values)
 

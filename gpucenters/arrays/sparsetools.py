@@ -21,7 +21,7 @@ except ImportError:
 _ONE = np.ones(1)
 
 
-def scatter_add(target: np.ndarray, index: np.ndarray, values: np.ndarray) -> None:
+def add_at(target: np.ndarray, index: np.ndarray, values: np.ndarray) -> None:
     """``target[index[j]] += values[j]`` in order; ``values`` of the target's type."""
     # A CSC matrix of one column whose entries are the values, times the number one.
     ends = np.asarray([0, index.shape[0]], dtype=index.dtype)
@@ -118,8 +118,8 @@ def _answers_are_right(kind: type[np.signedinteger]) -> bool:
     offsets, indices = np.asarray([0, 3, 3, 4], kind), np.asarray([1, 0, 1, 2], kind)
     values, factors = np.asarray([1.0, 2.0, 4.0, 8.0]), np.asarray([3.0, 5.0, 7.0])
     scattered, counted = np.asarray([0.5, 0.0, 0.0]), np.zeros(3, np.int64)
-    scatter_add(scattered, indices, values)
-    scatter_add(counted, indices, np.asarray([1, 1, 1, 1]))
+    add_at(scattered, indices, values)
+    add_at(counted, indices, np.asarray([1, 1, 1, 1]))
     scaled = values.copy()
     scale_rows(offsets, indices, scaled, factors)
     repeated, keys = np.empty(4), np.empty(4, np.int32)

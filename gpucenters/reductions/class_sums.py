@@ -13,7 +13,7 @@ from ..arrays import kernels, sparsetools
 from ..arrays.context import Context
 from ..arrays.grid import partitions, ranges, row_ranges
 from ..arrays.namespace import array_namespace, is_cupy
-from ..arrays.operations import scatter_add
+from ..arrays.operations import add_at
 from ..arrays.row_labels import RowLabels, squared_row_norms
 from ..arrays.typing import Array, Namespace
 from ..arrays.typing import NumPyOrCuPy as SparseArray
@@ -205,17 +205,17 @@ def _add_by_array_functions(
         key = entries.of_row(base) + xp.astype(entries.columns(), base.dtype, copy=False)
         x = xp.astype(entries.values, xp.float64, copy=False)
         sx = x if weights is None else x * entries.of_row(weights)
-        scatter_add(total, key, sx)
+        add_at(total, key, sx)
         if nonzero is not None:
             ones = xp.astype(x != 0, xp.float64)
             ones = ones if weights is None else ones * entries.of_row(weights)
-            scatter_add(nonzero, key, ones)
+            add_at(nonzero, key, ones)
         if square is None and sum_of_squares is None:
             continue
         sx = sx * x
         if square is not None:
             squares = sx if factors is None else sx * entries.of_row(factors)
-            scatter_add(square, key, squares)
+            add_at(square, key, squares)
         if sum_of_squares is not None:
             code = xp.astype(entries.of_row(codes), xp.int64)
             sum_of_squares += xp.bincount(code, weights=sx, minlength=samples.n_classes)
@@ -242,23 +242,23 @@ def _add_by_loops(
             x[:] = e.values
         if weights is not None:
             sparsetools.scale_rows(e.offsets, e.minor, x, weights[span])
-        sparsetools.scatter_add(total, key, x)
+        sparsetools.add_at(total, key, x)
         if nonzero is not None:
             ones = (e.values != 0).astype(np.float64)
             if weights is not None:
                 sparsetools.scale_rows(e.offsets, e.minor, ones, weights[span])
-            sparsetools.scatter_add(nonzero, key, ones)
+            sparsetools.add_at(nonzero, key, ones)
         if sum_of_squares is not None:
             values = x if weights is None else e.values.astype(np.float64)
             by_row = np.zeros(rows)
             sparsetools.row_dots(e.offsets, buffers.positions[:count], x, values, by_row)
-            sparsetools.scatter_add(sum_of_squares, codes[span].astype(e.minor.dtype), by_row)
+            sparsetools.add_at(sum_of_squares, codes[span].astype(e.minor.dtype), by_row)
         if square is not None:
             squares = buffers.x[:count]
             np.multiply(x, x if weights is None else e.values, out=squares, casting="unsafe")
             if square_factors is not None:
                 sparsetools.scale_rows(e.offsets, e.minor, squares, square_factors[span])
-            sparsetools.scatter_add(square, key, squares)
+            sparsetools.add_at(square, key, squares)
 
 
 @dataclass(frozen=True)

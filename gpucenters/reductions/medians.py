@@ -14,7 +14,7 @@ from ..arrays.class_lists import ClassLists
 from ..arrays.context import Context
 from ..arrays.grid import partitions, ranges, row_ranges
 from ..arrays.namespace import to_numpy
-from ..arrays.operations import scatter_add
+from ..arrays.operations import add_at
 from ..arrays.threads import Scratch
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray
@@ -247,11 +247,11 @@ def absolute_sums(matrix: SparseBlock, per_sample: np.ndarray, ctx: Context) -> 
                 x[:] = e.values
                 np.abs(x, out=x)
                 sparsetools.scale_rows(e.offsets, e.minor, x, per_sample[e.first : e.last])
-                sparsetools.scatter_add(sums, e.minor, x)
+                sparsetools.add_at(sums, e.minor, x)
             return sums
         for entries in matrix.entries(ctx, *cut):
             terms = xp.abs(xp.astype(entries.values, xp.float64)) * entries.of_row(factor)
-            scatter_add(sums, entries.columns(), terms)
+            add_at(sums, entries.columns(), terms)
         return sums
 
     return _sum_partitions(add_partition, matrix, ctx)
@@ -268,7 +268,7 @@ def stored_per_column(matrix: SparseBlock, ctx: Context) -> SparseArray:
         counts = backend.zeros(matrix.shape[1], xp.int64)
         ones = xp.ones(min(ctx.chunk, cut[1] - cut[0]), dtype=xp.int64)
         for entries in matrix.entries(ctx, *cut):
-            scatter_add(counts, entries.minor, ones[: entries.minor.shape[0]])
+            add_at(counts, entries.minor, ones[: entries.minor.shape[0]])
         return counts
 
     return _sum_partitions(count_partition, matrix, ctx)

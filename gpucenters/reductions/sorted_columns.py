@@ -17,7 +17,7 @@ from ..arrays.class_lists import ClassLists
 from ..arrays.context import Context
 from ..arrays.functions import to_floats
 from ..arrays.grid import ranges
-from ..arrays.operations import scatter_add, sorted_lines, sorted_lines_of_rows
+from ..arrays.operations import add_at, sorted_lines, sorted_lines_of_rows
 from ..arrays.threads import Scratch
 from ..arrays.typing import Array
 from ..blocks.samples import Samples
@@ -307,7 +307,7 @@ class SparseSortedColumns(SortedColumns):
         terms = f(x, *(xp.take(xp.reshape(p, (-1,)), self.segment) for p in parameters))
         terms = terms if self.weights is None else terms * self.weights
         stored = self.backend.zeros(self.shape[0] * self.shape[1])
-        scatter_add(stored, self.segment, terms)
+        add_at(stored, self.segment, terms)
         at_zero = f(self.backend.zeros(self.shape), *parameters)
         return xp.reshape(stored, self.shape) + xp.astype(self.zero_mass, xp.float64) * at_zero
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..arrays.operations import repeat_per_row, scatter_add, segment_sort
+from ..arrays.operations import add_at, repeat_per_row, segment_sort
 from ..arrays.typing import NumPyOrCuPy as Array
 from ..blocks.samples import Samples
 from ..blocks.sparse import INT32
@@ -77,7 +77,7 @@ def lists_of_entries(
     # The weight that is stored, of each class and column.
     held = backend.zeros(k * b, xp.int64 if samples.has_integer_weights else xp.float64)
     share = xp.ones(x.shape[0], dtype=held.dtype) if weight is None else weight
-    scatter_add(held, segment, xp.astype(share, held.dtype, copy=False))
+    add_at(held, segment, xp.astype(share, held.dtype, copy=False))
     held = xp.reshape(held, (k, b))
     # Where less than half of each class is stored, all medians are zero.
     undecided = xp.any(ClassHalf.of(samples).perhaps_reached(held), axis=0)
@@ -126,12 +126,12 @@ def _lists(
     negative = backend.zeros(k * width, xp.int64)
     below = x < 0
     if bool(xp.any(below)):
-        scatter_add(negative, segment, xp.astype(below, xp.int64))
+        add_at(negative, segment, xp.astype(below, xp.int64))
     if weight is None:
         stored = xp.reshape(held, (-1,))
     else:
         stored = backend.zeros(k * width, xp.int64)
-        scatter_add(stored, segment, xp.ones_like(segment, dtype=xp.int64))
+        add_at(stored, segment, xp.ones_like(segment, dtype=xp.int64))
     values, weights = x, weight
     if not in_order:
         values, weights = segment_sort(x, segment, k * width, weight)

@@ -45,12 +45,10 @@ class Choice:
             return
         self._models, faults = {}, []
         for kind, (name, defaults) in SUITED.items():
-            given: dict[str, Any] = {
-                key: getattr(options, key) or value for key, value in defaults.items()
-            }
+            given = defaults | options.parameters
             try:
                 self._models[kind] = make_model(
-                    replace(options, estimator=Estimator(name), **given)
+                    replace(options, estimator=Estimator(name), parameters=given)
                 )
             except typer.BadParameter as error:
                 faults.append(error)
@@ -65,14 +63,14 @@ class Choice:
         if kind not in self._models:
             kind, why = next(iter(self._models)), "takes the given options"
         name, defaults = SUITED[kind]
-        flags = [f"--{key} {getattr(self.options, key) or of}" for key, of in defaults.items()]
+        flags = [f"--{key} {self.options.parameters.get(key, of)}" for key, of in defaults.items()]
         say(f"model: {' '.join(['-e', name, *flags])}, which {why}. Another -e overrides it.")
         return self._models[kind]
 
     def warn_of_spread(self, X: Any) -> None:
         """Warn where l2 is named, without a scale, for features of very different spreads."""
-        options = self.options
-        if options.estimator == "l2" and options.scale is None and spread(X) >= _SPREAD:
+        is_plain = self.options.estimator == "l2" and "scale" not in self.options.parameters
+        if is_plain and spread(X) >= _SPREAD:
             warnings.warn(
                 "the standard deviations of the features differ by orders of magnitude, and the "
                 "features of the largest decide: give --scale pooled, or --scale none if that is "

@@ -2,54 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
-import gpucenters
+from .. import _models
 
-
-class Model(NamedTuple):
-    """A model, and the options that it takes besides those that all take."""
-
-    class_name: str
-    options: tuple[str, ...]
-    max_features: int | None = None  # up to which `check` fits it
-    has_k: bool = True  # whether the number of features is chosen beforehand
-
-
-_BAYES = ("alpha", "fit_prior", "class_prior", "class_weight")
-
-#: One line for each model; an option is a field of `ModelOptions` and a parameter of the class.
-MODELS = {
-    "l2": Model("L2CenterClassifier", ("scale", "priors")),
-    "l1": Model("L1CenterClassifier", ("scale",)),
-    "mahalanobis": Model(
-        "MahalanobisCenterClassifier", ("covariance", "shrinkage", "priors"), max_features=200
-    ),
-    "bernoulli": Model("SparseBernoulliNB", (*_BAYES, "binarize")),
-    "multinomial": Model("SparseMultinomialNB", (*_BAYES, "tol")),
-    "poisson": Model("SparsePoissonNB", (*_BAYES, "exposure", "scale")),
-    "gaussian": Model(
-        "SparseGaussianNB", ("pooling", "var_smoothing", "ddof", "priors", "class_weight")
-    ),
-    "shrunken": Model(
-        "ShrunkenCentroidClassifier", ("threshold", "offset", "priors", "class_weight")
-    ),
-    "gmeb": Model(
-        "GMEBClassifier",
-        ("r_plus", "r_minus", "threshold", "tol", "max_iter", "class_weight"),
-        max_features=100,
-        has_k=False,
-    ),
-}
+#: By the names that the command line has for them.
+MODELS = {model.name: model for model in _models.MODELS if model.name}
 Estimator = StrEnum("Estimator", [(name, name) for name in MODELS])  # type: ignore[misc]
 
 
 def _option(help: str, *names: str, metavar: str | None = None) -> Any:
     return typer.Option(*names, help=help, metavar=metavar, rich_help_panel="Model")
+
+
+def _of_parameter(name: str, option: _models.Option) -> Any:
+    if option.values is None:
+        flag = name.replace("_", "-")
+        return Annotated[bool | None, _option(option.help, f"--{flag}/--no-{flag}")]
+    return Annotated[str | None, _option(option.help, metavar=option.values)]
 
 
 @dataclass(frozen=True)
@@ -69,82 +43,16 @@ class ModelOptions:
         str,
         _option("Number of features, a share of them, or all.", "--k", "-k", metavar="N|10%|all"),
     ] = "all"
-    scale: Annotated[
-        str | None,
-        _option(
-            "Divide features by a standard deviation; Poisson: by the dispersion.",
-            metavar="std|pooled|dispersion|none",
-        ),
-    ] = None
-    priors: Annotated[
-        str | None, _option("Class priors of centers.", metavar="uniform|empirical|P,P,...")
-    ] = None
-    covariance: Annotated[
-        str | None, _option("Of Mahalanobis centers.", metavar="pooled|total")
-    ] = None
-    shrinkage: Annotated[
-        str | None, _option("Of the covariance.", metavar="auto|ledoit-wolf|none|NUMBER")
-    ] = None
-    alpha: Annotated[
-        str | None, _option("Additive smoothing of naive Bayes.", metavar="NUMBER")
-    ] = None
-    fit_prior: Annotated[
-        bool | None,
-        _option("Class priors as in the data, or all equal.", "--fit-prior/--no-fit-prior"),
-    ] = None
-    class_prior: Annotated[
-        str | None, _option("Class priors of naive Bayes.", metavar="P,P,...")
-    ] = None
-    class_weight: Annotated[
-        str | None, _option("Weights by which all classes weigh the same.", metavar="balanced")
-    ] = None
-    binarize: Annotated[
-        str | None, _option("Values above it count as 1.", metavar="NUMBER|none")
-    ] = None
-    tol: Annotated[str | None, _option("Relative tolerance of the solution.", metavar="NUMBER")] = (
-        None
+    parameters: dict[str, str | bool] = field(
+        default_factory=dict,
+        metadata={name: _of_parameter(name, option) for name, option in _models.OPTIONS.items()},
     )
-    exposure: Annotated[
-        str | None, _option("What Poisson counts are counted over.", metavar="total|none")
-    ] = None
-    pooling: Annotated[
-        str | None, _option("Of Gaussian variances over the classes.", metavar="0...1")
-    ] = None
-    var_smoothing: Annotated[
-        str | None, _option("Added to Gaussian variances, of the largest.", metavar="NUMBER")
-    ] = None
-    ddof: Annotated[
-        str | None, _option("Degrees of freedom less in Gaussian variances.", metavar="0|1")
-    ] = None
-    threshold: Annotated[
-        str | None,
-        _option(
-            "Shrinkage of centroids; GMEB: weights below it are not selected.", metavar="NUMBER"
-        ),
-    ] = None
-    offset: Annotated[
-        str | None, _option("Added to deviations of shrunken centroids.", metavar="median|NUMBER")
-    ] = None
-    r_plus: Annotated[
-        str | None,
-        _option(
-            "GMEB: most second moment of the decision in the second class (for text 100 or more).",
-            metavar="NUMBER",
-        ),
-    ] = None
-    r_minus: Annotated[
-        str | None, _option("GMEB: the same in the first class; as --r-plus.", metavar="NUMBER")
-    ] = None
-    max_iter: Annotated[str | None, _option("GMEB: most rounds.", metavar="N")] = None
     device: Annotated[
         str, _option("Where to work.", "--device", "-d", metavar="auto|cpu|cuda|cuda:N")
     ] = "auto"
     memory_budget: Annotated[str | None, _option("Workspace at most.", metavar="500MB|2GB|...")] = (
         None
     )
-
-
-_OF_ALL = ("estimator", "k", "device", "memory_budget")
 
 
 def make_model(options: ModelOptions) -> Any:
@@ -166,11 +74,7 @@ def make_model(options: ModelOptions) -> Any:
     assert options.estimator is not None
     name = options.estimator.value
     model = MODELS[name]
-    given = {
-        field.name: getattr(options, field.name)
-        for field in fields(options)
-        if field.name not in _OF_ALL and getattr(options, field.name) is not None
-    }
+    given = options.parameters
     foreign = [option for option in given if option not in model.options]
     if foreign:
         refused, takes = (", ".join(map(_flag, each)) for each in (foreign, model.options))
@@ -184,7 +88,7 @@ def make_model(options: ModelOptions) -> Any:
         raise typer.BadParameter(
             f"the estimator {name} finds the number of features: leave --k out."
         )
-    made = getattr(gpucenters, model.class_name)(
+    made = _models.found(model.kind)(
         **chosen,
         device=options.device,
         memory_budget=options.memory_budget,

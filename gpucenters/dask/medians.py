@@ -19,9 +19,10 @@ from ..blocks.compressed import Compressed
 from ..blocks.errors import raise_bad_value, raise_overflow
 from ..blocks.samples import check_weights, make_samples, raise_without_weight
 from ..blocks.sparse_sums import absolute_sums, stored_per_column
-from ..estimators import L1CenterClassifier, L2CenterClassifier, SparseBernoulliNB
 from ..estimators._fitted import Fitted
+from ..estimators.centers import L1CenterClassifier, L2CenterClassifier
 from ..estimators.labels import encode_against, host_labels
+from ..estimators.naive_bayes import SparseBernoulliNB
 from ..estimators.validation import work_backend
 from ..solvers.l1 import L1Centers
 from .cluster import compute, named, task_name

@@ -10,21 +10,10 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from .. import _models
 from ..arrays.backend import HOST, Backend
 from ..arrays.devices import DeviceUnavailableError, resolve_backend
 from ..arrays.namespace import is_cupy
-from ..estimators import (
-    GMEBClassifier,
-    GMEBClassifierCV,
-    L1CenterClassifier,
-    L2CenterClassifier,
-    MahalanobisCenterClassifier,
-    ShrunkenCentroidClassifier,
-    SparseBernoulliNB,
-    SparseGaussianNB,
-    SparseMultinomialNB,
-    SparsePoissonNB,
-)
 from ..estimators._base import Classifier
 from ..estimators._fitted import Fitted
 from ..estimators._selector import FeatureSelector
@@ -46,19 +35,7 @@ from .vectorizers import (
 
 #: The models that a file may hold, which names them.
 MODELS: dict[str, type[Classifier]] = {
-    kind.__name__: kind
-    for kind in (
-        GMEBClassifier,
-        GMEBClassifierCV,
-        L1CenterClassifier,
-        L2CenterClassifier,
-        MahalanobisCenterClassifier,
-        ShrunkenCentroidClassifier,
-        SparseBernoulliNB,
-        SparseGaussianNB,
-        SparseMultinomialNB,
-        SparsePoissonNB,
-    )
+    model.class_name: _models.found(model.kind) for model in _models.MODELS
 }
 _ATTRIBUTES = (
     *("classes_", "n_features_in_", "feature_names_in_", "_sklearn_output_config"),

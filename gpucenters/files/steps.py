@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.namespace import is_array
-from ..estimators import LogRatioScaler
+from ..estimators.log_ratio import LogRatioScaler
 from .state import Packer, Unpacker
 
 _LINEAR = {"classes_": ("class",), "coef_": ("decision", "feature"), "intercept_": ("decision",)}

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 import typer
@@ -715,6 +716,24 @@ def test_columns_are_found_by_name_and_those_not_selected_may_be_absent(
     run("predict", tmp_path / "model", path, code=1)
     assert f"lacks 1 column of the 2 that the model takes, the first of them '{first}'" in run.err
     run("predict", tmp_path / "model", path, "--id", "sample", "-o", tmp_path / "p.npy", code=2)
+
+
+def test_rows_without_a_label_are_predicted(run: Run, table: Path, tmp_path: Path) -> None:
+    columns = ["--label", "kind", "--id", "sample"]
+    run("fit", table, *columns, "-o", tmp_path / "model", "-k", "2")
+    expected = run("predict", tmp_path / "model", table).splitlines()
+    head, *rows = table.read_text().splitlines()
+    for few in (rows[:2], []):
+        blank = [row if row in few else row[: row.rindex(",") + 1] for row in rows]
+        path = tmp_path / "blank.csv"
+        path.write_text("\n".join([head, *blank]))
+        parquet = tmp_path / "blank.parquet"
+        pd.read_csv(path).to_parquet(parquet)
+        for data in (path, parquet):
+            found = run.json("predict", tmp_path / "model", data, "--label", "kind")
+            assert found["predictions"] == expected and found["labelled"] == len(few)
+    run("fit", path, *columns, "-o", tmp_path / "model", code=1)
+    assert "line 2, column" in run.err and "the label is empty: --missing drop" in run.err
 
 
 def test_test_data_in_another_order_are_aligned(run: Run, table: Path, tmp_path: Path) -> None:

@@ -229,6 +229,10 @@ def test_a_first_line_that_may_be_a_header_or_a_sample_is_refused(tmp_path: Path
     assert outcome(read, path, header=True) == (["label"], None, None)
     with pytest.raises(ReadError, match="this line holds numbers, as '1', where the names"):
         read(write(tmp_path / "x.csv", "1,4,x\n2,5,y\n"))
+    with pytest.raises(ReadError, match="this line holds numbers, as '1', where the names"):
+        read(write(tmp_path / "x.csv", "1,4,3\n2,5,4\n"), features=["1", "2"])
+    with pytest.raises(ReadError, match="line 1, column 1: decimal=',' is the separator too"):
+        read(tmp_path / "x.csv", decimal=",")
     counted = write(tmp_path / "x.csv", pd.DataFrame(X).to_csv(index=False))
     assert outcome(read, counted) == (X.tolist(), None, ["0", "1", "2", "3", "4"])
 

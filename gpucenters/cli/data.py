@@ -83,8 +83,8 @@ class DataOptions:
     missing: Annotated[
         Missing | None,
         _option(
-            "Missing values of tables are an error, or their rows are left out, or they become "
-            "the median of the feature. By default an error, or the medians of the model."
+            "Missing values of tables are an error, their rows are left out, or they become the "
+            "median of the feature: by default an error, or the medians that a model holds."
         ),
     ] = None
     encoding: Annotated[
@@ -93,7 +93,7 @@ class DataOptions:
     zero_based: Annotated[
         bool | None,
         _option(
-            "Features of svmlight files count from 0; by default from 1, or as the model.",
+            "Features of svmlight files count from 0: by default from 1, or as a model knows.",
             "--zero-based/--one-based",
         ),
     ] = None
@@ -136,10 +136,10 @@ class DataOptions:
         *,
         of_stdin: str = "tsv",
     ) -> Iterator[Data]:
-        """The data of a file, so many rows at a time."""
+        """The data of a file, so many rows at a time; labels may be missing."""
         from ..readers import batches
 
-        options = self.resolved(source, of_stdin)
+        options = self.resolved(source, of_stdin) | {"unlabelled": True}
         return batches(source, rows, n_features=n_features, features=features, **options)
 
     def resolved(self, source: str, of_stdin: str = "tsv") -> dict[str, Any]:

@@ -126,8 +126,8 @@ class _Table:
         y = ids = None
         if columns.label is not None:
             name = f"the column {columns.names[columns.label]!r}"
-            drop = self.options.missing == "drop"
-            y = as_labels(_values(values[columns.label]), name, self._error, start, drop=drop)
+            found = _values(values[columns.label])
+            y = as_labels(found, name, self._error, start, mask=self.options.masks_labels)
         if columns.id is not None:
             ids = [str(value) for value in _values(values[columns.id])]
         if columns.text is not None:

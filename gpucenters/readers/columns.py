@@ -138,7 +138,7 @@ def as_labels(
     error: Callable[[str], ReadError],
     start: int = 0,
     *,
-    drop: bool = False,
+    mask: bool = False,
 ) -> np.ndarray:
     """Numbers or strings that a library has read as labels; None or NaN is a missing one.
 
@@ -151,13 +151,13 @@ def as_labels(
         Makes the error for a sentence.
     start : int
         Rows that came before.
-    drop : bool
+    mask : bool
         Whether labels may be missing: they are masked.
     """
     missing = [value is None or value != value or value == "" for value in values]
     for number, (value, absent) in enumerate(zip(values, missing, strict=True), start + 1):
         fault = label_fault(value) if isinstance(value, str) else MISSING_LABEL if absent else None
-        if fault and not (absent and drop):
+        if fault and not (absent and mask):
             raise error(f"in row {number} of {what} {fault}")
     try:
         labels = np.asarray(

@@ -66,12 +66,18 @@ class Options:
     header: bool | None = None
     na: Sequence[str] | None = None
     missing: str = "error"
+    unlabelled: bool = False
     encoding: str | None = None
     n_features: int | None = None
     zero_based: bool = False
     layer: str | None = None
     raw: bool = False
     max_bytes: int | None = None
+
+    @property
+    def masks_labels(self) -> bool:
+        """Whether labels may be missing."""
+        return self.unlabelled or self.missing == "drop"
 
     def charset(self, default: str = "utf-8") -> str:
         """The encoding of text."""

@@ -178,8 +178,8 @@ def _labels(path: Any, obs: Any, options: Options) -> np.ndarray | None:
     name = header[at]
     _check_size(path, obs[name], options.limit())
     values = np.asarray(read_elem(obs[name]), dtype=object)
-    drop = options.missing == "drop"
-    return as_labels([_plain(value) for value in values], f"obs[{name!r}]", error, drop=drop)
+    found = [_plain(value) for value in values]
+    return as_labels(found, f"obs[{name!r}]", error, mask=options.masks_labels)
 
 
 def _ids(path: Any, obs: Any, options: Options) -> list[str] | None:

@@ -32,7 +32,7 @@ def is_header(first: list[str], options: Options, error: Error) -> bool:
             "and header=False where they are a label and a text.",
             0,
         )
-    if roles or given & set(first):
+    if roles or any(name in given and as_number(name) is None for name in first):
         return True
     if bare and len(first) <= 2:
         return False

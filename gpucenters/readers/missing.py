@@ -29,7 +29,9 @@ def settled(batches: Iterator[Data], path: Any, options: Options) -> Iterator[Da
     """
     start = left_out = 0
     for batch in batches:
-        kept = ~np.ma.getmaskarray(batch.y) if batch.y is not None else np.ones(len(batch), bool)
+        kept = np.ones(len(batch), bool)
+        if batch.y is not None and not options.unlabelled:
+            kept = ~np.ma.getmaskarray(batch.y)
         if batch.is_text:
             kept &= np.asarray([text is not None for text in batch.X])
         elif not is_on_disk(batch.X):
@@ -77,9 +79,10 @@ def _entry(X: Any, at: int) -> tuple[int, int]:
 
 def _rows(batch: Data, kept: np.ndarray) -> Data:
     index = np.flatnonzero(kept)
+    y = None if batch.y is None else batch.y[index]
     return replace(
         batch,
         X=[batch.X[i] for i in index] if batch.is_text else batch.X[index],
-        y=None if batch.y is None else np.ma.getdata(batch.y)[index],
+        y=y if y is None or np.ma.is_masked(y) else np.ma.getdata(y),
         ids=None if batch.ids is None else [batch.ids[i] for i in index],
     )

@@ -222,7 +222,8 @@ def batches(path: Any, rows: int, **options: Any) -> Iterator[Data]:
     rows : int
         The most samples of a batch.
     **options
-        Those of `read`. ``max_bytes`` is for what is read whole: .npz, and labels beside.
+        Those of `read`, and ``unlabelled=True`` by which missing labels are masked, as of rows to
+        predict. ``max_bytes`` is for what is read whole: .npz, and labels beside.
 
     Yields
     ------

@@ -54,6 +54,8 @@ def table_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
     first = next(iter(head), None)
     if first is None:
         return
+    if sep == options.decimal:
+        raise head.error(f"decimal={sep!r} is the separator too: name another, as sep=';'.", 0)
     if is_header(first, options, head.error):
         names, below = first, list(islice(lines, 1))
     else:
@@ -134,7 +136,7 @@ def _label_and_id(
                 f"the label {label!r} stands for a missing one: missing='drop' leaves such rows "
                 "out, and na='' reads it as it is."
             )
-            label, fault = None, None if options.missing == "drop" else fault
+            label, fault = None, None if options.masks_labels else fault
         if fault:
             raise table.error(fault, columns.label)
     return label, "" if columns.id is None else fields[columns.id]
@@ -202,7 +204,7 @@ def _by_arrow(block: str, sep: str, columns: Columns, na: Any, options: Options)
     import pyarrow as pa
     from pyarrow import csv
 
-    raw = block.encode(errors="replace")
+    raw = block.encode(errors="surrogatepass")  # which PyArrow refuses
     if raw.count(b"\r") != raw.count(b"\r\n") or not _has_plain_quotes(raw, ord(sep)):
         return None
     types = dict.fromkeys(map(str, columns.numbers), pa.float64())
@@ -232,8 +234,8 @@ def _by_arrow(block: str, sep: str, columns: Columns, na: Any, options: Options)
     labels, ids = (
         [] if i is None else table.column(str(i)).to_pylist() for i in (columns.label, columns.id)
     )
-    drop = options.missing == "drop"
-    faults = any(not drop if x is None else label_fault(x) for x in {*labels})
+    mask = options.masks_labels
+    faults = any(not mask if x is None else label_fault(x) for x in {*labels})
     holds = np.isfinite(X) if options.missing == "error" else ~np.isinf(X)
     return None if faults or None in ids or not holds.all() else (X, labels, ids)
 

@@ -53,9 +53,15 @@ check: $(VENV)/.installed-dev
 	$(BIN)/numpydoc lint $$(git ls-files 'gpucenters/*.py')
 
 # The guide and the reference, as docs/_build/html/index.html. Warnings are errors, as are links
-# within them that lead nowhere. Needs no network.
-docs: $(VENV)/.installed-docs
-	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going docs docs/_build/html
+# within them that lead nowhere. Needs no network. In a venv of its own: what its extra lacks is
+# missing there, whatever the other targets have installed.
+docs: .venv-docs/.installed
+	.venv-docs/bin/python -m sphinx --builder html --fail-on-warning --keep-going docs docs/_build/html
+
+.venv-docs/.installed: pyproject.toml
+	$(PYTHON) -m venv --clear .venv-docs
+	.venv-docs/bin/python $(PIP) install --quiet --editable '.[docs]'
+	@touch $@
 
 # The suite once more on the lowest versions that pyproject.toml promises.
 lowest:
@@ -126,7 +132,7 @@ LOCKS := docker/requirements
 locks:
 	$(PYTHON) -m venv --clear .venv-locks
 	.venv-locks/bin/python $(PIP) install --quiet uv
-	$(LOCK) --extra cli --extra plot -o $(LOCKS)/cpu.txt pyproject.toml
+	$(LOCK) --extra cli --extra plot --extra tables --extra anndata -o $(LOCKS)/cpu.txt pyproject.toml
 	for cuda in cuda12 cuda13; do sed -n "s/^$$cuda = \[\"\(.*\)\"\]/\1/p" pyproject.toml \
 		| $(LOCK) -c $(LOCKS)/cpu.txt --no-emit-package numpy -o $(LOCKS)/$$cuda.txt - || exit; done
 	sed -n 's/^requires = \["\(.*\)"\]/\1/p' pyproject.toml | $(LOCK) -o $(LOCKS)/build.txt -
@@ -139,5 +145,5 @@ same-bits: $(VENV)/.installed-test
 		git worktree remove --force .same-bits ; exit $$status
 
 clean:
-	rm -rf .venv .venv-lowest .venv-prerelease .venv-wheel .venv-cupy .venv-torch .venv-locks dist \
+	rm -rf .venv .venv-docs .venv-lowest .venv-prerelease .venv-wheel .venv-cupy .venv-torch .venv-locks dist \
 		docs/_build docs/reference/generated .coverage*

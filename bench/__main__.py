@@ -8,6 +8,7 @@ import warnings
 from gpucenters import DeviceUnavailableError, UninformativeFeaturesWarning
 
 from . import (
+    card,
     cluster,
     duality,
     fit,
@@ -31,6 +32,7 @@ BENCHES = {
     "text": text,
     "duality": duality,
     "gpu": gpu,
+    "card": card,
     "mahalanobis": mahalanobis,
     "permutations": permutations,
     "multiclass": multiclass,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from gpucenters.solvers import multinomial_nb
 
 _ROWS = 12  # lines of a printed table
 _POINTS = 120  # values of k at most
+_ROUNDING = 1e-13  # a gap that is no more is none
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +34,11 @@ def run(options: argparse.Namespace) -> None:
     for m, curves in found.items():
         _print(m, curves)
     if options.png:
-        _draw(found, options.png)
+        from matplotlib.figure import Figure
+
+        figure = Figure(layout="constrained")
+        draw({f"m = {m}": curves for m, curves in found.items()}, figure)
+        figure.savefig(options.png, dpi=150)
     if options.json:
         Path(options.json).write_text(json.dumps(found, indent=1) + "\n")
 
@@ -70,18 +76,24 @@ def _print(m: int, curves: dict[str, list[float]]) -> None:
     )
 
 
-def _draw(found: dict[int, dict[str, list[float]]], path: str) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(1, len(found), figsize=(5 * len(found), 4), squeeze=False)
-    styles = {"psi(k)": "-", "reached": "k.", "psi(k-1)": "--", "psi(k-4)": ":"}
-    for axis, (m, curves) in zip(axes[0], found.items(), strict=True):
+def draw(found: dict[str, dict[str, list[float]]], figure: Any) -> None:
+    """The bounds, and below them the gap with what the theorem allows."""
+    figure.set_size_inches(5.5 * len(found), 7)
+    styles = {"psi(k)": "C0-", "reached": "k.", "psi(k-1)": "C1--", "psi(k-4)": "C2:"}
+    panels = figure.subplots(2, len(found), squeeze=False)
+    for (above, below), (title, curves) in zip(panels.T, found.items(), strict=True):
         for name, style in styles.items():
-            axis.plot(curves["k"], curves[name], style, label=name, markersize=3)
-        axis.set(xlabel="k", ylabel="log-likelihood, share of all features", title=f"m = {m}")
-        axis.legend()
-    figure.tight_layout()
-    figure.savefig(path, dpi=150)
+            above.plot(curves["k"], curves[name], style, label=name, markersize=3)
+            if name != "psi(k)":
+                gap = np.subtract(curves["psi(k)"], curves[name])
+                label = "gap: psi(k) - reached" if name == "reached" else f"psi(k) - {name}"
+                shown = np.where(gap > _ROUNDING, gap, np.nan)
+                below.plot(curves["k"], shown, style, label=label)
+        zero = np.mean(np.subtract(curves["psi(k)"], curves["reached"]) <= _ROUNDING)
+        above.set(ylabel="log-likelihood, share of all features", title=title)
+        below.set(yscale="log", xlabel="k", ylabel="gap, share of all features")
+        below.set_title(f"the gap is 0 at {zero:.0%} of the k, which are not drawn", fontsize=9)
+        above.legend()
+        below.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=3, fontsize=9)
+        for axis in (above, below):
+            axis.grid(alpha=0.3)

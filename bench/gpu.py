@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,12 +21,18 @@ from gpucenters.blocks.accumulators import RawSums
 from gpucenters.blocks.convert import as_block
 from gpucenters.blocks.samples import make_samples
 
+from . import gpu_model
 from .arguments import rounds
 from .shapes import SHAPES, Shape, labels, normal
 from .timing import alternate, machine
 
 GPU_SHAPES = SHAPES | {
-    "square": Shape("20,000 samples x 20,000 features, dense", lambda: normal(20_000, 20_000))
+    f"square-{k}": Shape(
+        f"20,000 samples x 20,000 features, {k} classes, dense",
+        lambda part=1: normal(20_000, 20_000 // part),
+        k,
+    )
+    for k in (2, 10)
 }
 Rows = dict[str, Callable[[], Any]]
 
@@ -32,32 +40,75 @@ Rows = dict[str, Callable[[], Any]]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the bench can be told."""
     parser.add_argument("shapes", nargs="*", choices=[*GPU_SHAPES, "all"], default="all")
+    about = "estimate what a card takes, without one"
+    parser.add_argument("--model", action="store_true", help=about)
+    about = "of the data that are made for an estimate: one of so many parts"
+    parser.add_argument("--part", type=int, default=32, help=about)
+    gpu_model.add_arguments(parser)
+    parser.add_argument("--estimates", help="what --model --json wrote, to print beside the times")
     parser.add_argument("--no-cpu", dest="cpu", action="store_false", help="leave the CPU out")
     rounds(parser, 7)
 
 
 def run(options: argparse.Namespace) -> None:
     """Bench the shapes that were asked for; DeviceUnavailableError where there is no device."""
-    cupy = cuda.require()
     names = list(GPU_SHAPES) if "all" in options.shapes else options.shapes
+    if options.model:
+        gpu_model.use_stand_in()
+        found = {name: model(name, options) for name in names}
+        if options.json:
+            Path(options.json).write_text(json.dumps(found, indent=1) + "\n")
+        return
+    cupy = cuda.require()
     results: dict[str, Any] = {"machine": machine(), "device": _device(cupy)}
     print("  ".join(f"{key} {value}" for key, value in results["device"].items()))
     results["copy_gb_s"] = _copy_rate(cupy, options.repeat)
     print(f"copy on the device: {results['copy_gb_s']:.0f} GB/s (bytes read and written)")
     results["shapes"] = {}
+    estimates = json.loads(Path(options.estimates).read_text()) if options.estimates else {}
     for name in names:
-        results["shapes"][name] = bench(name, GPU_SHAPES[name].make(), options)
+        shape = GPU_SHAPES[name]
+        results["shapes"][name] = bench(
+            *(name, shape.make(), options, shape.classes), estimates.get(name, {})
+        )
         cupy.get_default_memory_pool().free_all_blocks()
         if options.json:  # after each: a machine may be taken away
             Path(options.json).write_text(json.dumps(results, indent=1) + "\n")
 
 
-def bench(name: str, X: Any, options: argparse.Namespace) -> dict[str, Any]:
-    """Time one shape; returns seconds by row, and rates."""
+def model(name: str, options: argparse.Namespace) -> dict[str, dict[str, Any]]:
+    """Estimates of each fit of a shape, printed and returned."""
+    shape = GPU_SHAPES[name]
+    X, card = shape.make(options.part), gpu_model.card_of(options)
+    y, found = labels(X.shape[0], "int", shape.classes), {}
+    print(f"\n{name} ({shape.about}): estimate in ms")
+    with gpu_model.parts_of_chunks(options.part):
+        rows = _resident(_on_device(X), y, max(1, X.shape[1] // 1000)) | _streamed(X, y)
+        for row, work in rows.items():
+            found[row] = gpu_model.estimate(work, card, options.part, shape.classes)
+            gpu_model.show(row, found[row])
+    size = sum(part.nbytes for part in _parts(X)) * options.part
+    ratio = found["streamed l2 fit"].seconds * card.upload / size
+    print(f"streamed l2 fit / pinned upload of {size / 1e6:,.0f} MB{ratio:12.2f}")
+    return {row: asdict(estimate) for row, estimate in found.items()}
+
+
+def _parts(X: Any) -> list[np.ndarray]:
+    return [X.data, X.indices, X.indptr] if scipy.sparse.issparse(X) else [X]
+
+
+def bench(
+    name: str,
+    X: Any,
+    options: argparse.Namespace,
+    classes: int = 2,
+    estimates: Mapping[str, Any] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """Time one shape; returns seconds by row, and rates. Prints its ``estimates`` beside them."""
     cupy = cuda.require()
     n, m = X.shape
-    y = labels(n, "int")
-    parts = [X.data, X.indices, X.indptr] if scipy.sparse.issparse(X) else [X]
+    y = labels(n, "int", classes)
+    parts = _parts(X)
     size = sum(part.nbytes for part in parts)
     there = _on_device(X)
     print(f"\n{name}: {n:,} x {m:,}, {size / 1e6:,.0f} MB")
@@ -75,6 +126,8 @@ def bench(name: str, X: Any, options: argparse.Namespace) -> dict[str, Any]:
         rate = size / t.median / 1e9 if "upload" in row or "streamed" in row else None
         result["rows"][row] = {"median": t.median, "min": t.least, "gb_s": rate, "note": t.note}
         shown = "" if rate is None else f"{rate:9.1f} GB/s"
+        if row in estimates:
+            shown += f"  estimate {1e3 * estimates[row]['seconds']:.3f} ms"
         print(f"{row:44}{1e3 * t.median:12.3f} ms{1e3 * t.least:12.3f} ms{shown}  {t.note}")
     for ratio, (over, under) in _RATIOS.items():
         if over in found and under in found:
@@ -137,7 +190,7 @@ def _resident(X: Any, y: np.ndarray, k: int) -> Rows:
     l2, l1 = L2CenterClassifier().fit(X, y), L1CenterClassifier(k=1).fit(X, y)
     backend = backend_of(X)
     block = as_block(X, backend)
-    samples = make_samples(y, X.shape[0], backend, n_classes=2)
+    samples = make_samples(y, X.shape[0], backend)
     rows: Rows = {
         "l2 fit": lambda: L2CenterClassifier().fit(X, y),
         f"l2 fit, k={k}": lambda: L2CenterClassifier(k=k).fit(X, y),
@@ -147,7 +200,8 @@ def _resident(X: Any, y: np.ndarray, k: int) -> Rows:
         "l1 predict, k=1": lambda: l1.predict(X),
     }
     if hasattr(X, "indptr"):
-        total, squares = backend.zeros((2, X.shape[1])), backend.zeros(2)
+        k = samples.n_classes
+        total, squares = backend.zeros((k, X.shape[1])), backend.zeros(k)
         sums, ctx = RawSums(total, sum_of_squares=squares), Context.of(backend)
         rows["class sums"] = lambda: block.add_sums(samples, sums, ctx)
     return rows

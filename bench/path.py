@@ -147,4 +147,4 @@ def _draw(X: Any, y: np.ndarray, words: np.ndarray, folder: Path, path: str) -> 
     l1 = L1CenterClassifier(scale="std").fit(genes, tissue)
     plot_centers(l1, feature_names=probes, ax=below[2])
     below[2].set_title("Singh, l1 scaled: class centers of probes")
-    figure.savefig(path, dpi=120)
+    figure.savefig(path, dpi=150)

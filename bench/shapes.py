@@ -18,10 +18,10 @@ from gpucenters.readers import read
 
 @dataclass(frozen=True)
 class Shape:
-    """A named data set: what it stands for, and how it is made."""
+    """A named data set: what it stands for, and how it is made, or one of so many parts of it."""
 
     about: str
-    make: Callable[[], Any]
+    make: Callable[..., Any]
     classes: int = 2
     codes: Callable[[], np.ndarray] | None = None  # of the rows, where they are known
 
@@ -110,18 +110,24 @@ def normal(n: int, m: int, seed: int = 0) -> np.ndarray:
 
 SHAPES = {
     "twitter-count": Shape(
-        "1.6 million tweets x 273,779 words", lambda: zipf_text(1_600_000, 273_779, 12, 1.07)
+        "1.6 million tweets x 273,779 words",
+        lambda part=1: zipf_text(1_600_000 // part, 273_779 // part, 12, 1.07),
     ),
     "twitter-bigram": Shape(
         "1.6 million tweets x 12,082,555 bigrams",
-        lambda: zipf_text(1_600_000, 12_082_555, 23, 0.9),
+        lambda part=1: zipf_text(1_600_000 // part, 12_082_555 // part, 23, 0.9),
     ),
     "imdb-bigram": Shape(
-        "25,000 reviews x 8,950,169 bigrams", lambda: zipf_text(25_000, 8_950_169, 250, 0.9)
+        "25,000 reviews x 8,950,169 bigrams",
+        lambda part=1: zipf_text(25_000 // part, 8_950_169 // part, 250, 0.9),
     ),
-    "cells": Shape("20,000 cells x 20,000 genes, CSR", cells),
-    "genes": Shape("102 samples x 12,600 genes, dense", lambda: normal(102, 12_600)),
-    "tall": Shape("2,000 samples x 20,000 features, dense", lambda: normal(2_000, 20_000)),
+    "cells": Shape(
+        "20,000 cells x 20,000 genes, CSR", lambda part=1: cells(20_000, 20_000 // part)
+    ),
+    "genes": Shape("102 samples x 12,600 genes, dense", lambda part=1: normal(102, 12_600 // part)),
+    "tall": Shape(
+        "2,000 samples x 20,000 features, dense", lambda part=1: normal(2_000, 20_000 // part)
+    ),
 }
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         GMEBClassifierCV,
         L1CenterClassifier,
         L2CenterClassifier,
+        LogRatioScaler,
         MahalanobisCenterClassifier,
         PermutationGains,
         ShrunkenCentroidClassifier,
@@ -50,6 +51,7 @@ __all__ = [
     "GMEBClassifierCV",
     "L1CenterClassifier",
     "L2CenterClassifier",
+    "LogRatioScaler",
     "MahalanobisCenterClassifier",
     "PermutationGains",
     "ShrunkenCentroidClassifier",
@@ -77,39 +79,9 @@ __all__ = [
     "thresholded_multinomial",
 ]
 
-# Each name is imported at its first use (PEP 562), so that `gpucenters --help` starts at once.
-_MODULES = {
-    "BlockGains": "estimators",
-    "DeviceUnavailableError": "arrays.devices",
-    "GMEBClassifier": "estimators",
-    "GMEBClassifierCV": "estimators",
-    "L1CenterClassifier": "estimators",
-    "L2CenterClassifier": "estimators",
-    "MahalanobisCenterClassifier": "estimators",
-    "PermutationGains": "estimators",
-    "ShrunkenCentroidClassifier": "estimators",
-    "SparseBernoulliNB": "estimators",
-    "SparseGaussianNB": "estimators",
-    "SparseMultinomialNB": "estimators",
-    "SparsePoissonNB": "estimators",
-    "SparsityPath": "paths",
-    "SparsityPathCV": "paths",
-    "SparsityPathDisplay": "paths",
-    "UninformativeFeaturesWarning": "solvers.selection",
-    "bernoulli_gain": "estimators",
-    "block_gains": "estimators",
-    "devices": "arrays.devices",
-    "gaussian_gain": "estimators",
-    "gmeb_path": "estimators",
-    "load": "files",
-    "odds_ratio": "estimators",
-    "permutation_gains": "estimators",
-    "plot_centers": "paths",
-    "poisson_gain": "estimators",
-    "save": "files",
-    "sparsity_path": "paths",
-    "thresholded_multinomial": "estimators",
-}
+# Each name is imported at its first use (PEP 562), so that `gpucenters --help` starts at once: from
+# the first of these modules that has it.
+_MODULES = ("arrays.devices", "solvers.selection", "estimators", "files", "paths")
 _PACKAGES = (
     "arrays",
     "blocks",
@@ -129,8 +101,9 @@ def __getattr__(name: str) -> Any:
         return import_module(f".{name}", __name__)
     if name == "__version__":
         value = _version()
-    elif name in _MODULES:
-        value = getattr(import_module(f".{_MODULES[name]}", __name__), name)
+    elif name in __all__:
+        modules = (import_module(f".{module}", __name__) for module in _MODULES)
+        value = next(getattr(module, name) for module in modules if hasattr(module, name))
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value

@@ -23,7 +23,9 @@ def _raises(device: str) -> Outcome:
 
 def some() -> list[Check]:
     return [
-        Check("works", lambda device: Outcome(note=device)),
+        Check("works", lambda device: Outcome(note=f"{device} {os.getpid()}")),
+        Check("goes on", lambda device: Outcome(note=f"{device} {os.getpid()}")),
+        Check("starts anew", lambda device: Outcome(note=f"{device} {os.getpid()}"), fresh=True),
         Check("crashes", _crashes),
         Check("raises", _raises),
         Check("hangs", _hangs, limit=0.3),

@@ -1,8 +1,9 @@
-"""Compare the bits of fits between two checkouts: ``python tests/compare_bits.py OLD NEW``.
+"""Compare the bits of fits of two checkouts: ``python tests/compare_bits.py OLD NEW [PART ...]``.
 
 For changes that must not change results. Both checkouts run on this machine, since the last bits
 depend on the processor and on the versions of NumPy and SciPy. Each model is fitted on each
-container, backend, number of classes and kind of weights, in one call and in batches.
+container, backend, number of classes and kind of weights, in one call and in batches. Parts are
+"small", "wide" and "large"; by default all are run.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import os
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -107,15 +109,16 @@ def digest(x: Any) -> str:
     return hashlib.sha256(f"{x.dtype} {x.shape}".encode() + (x + 0).tobytes()).hexdigest()[:16]
 
 
-def results(model: Any, X: Any) -> dict[str, str]:
-    """Digests of all that a fitted model tells; of an error, its text."""
+def results(model: Any, X: Any, **of_rows: np.ndarray) -> dict[str, str]:
+    """Digests of all that a fitted model tells."""
     found = {}
     for name in ATTRIBUTES:
         if hasattr(type(model), name):
             found[name] = digest(np.nan if (x := getattr(model, name)) is None else x)
     for name in METHODS:
         if hasattr(type(model), name):
-            found[name] = digest(getattr(model, name)(X))
+            given = {} if name == "transform" else of_rows
+            found[name] = digest(getattr(model, name)(X, **given))
     return found
 
 
@@ -146,8 +149,8 @@ def one_case(name: str, model: Any, X: Any, y: np.ndarray, weights: Any, out: di
             out[f"{name} | {way} raises"] = {type(error).__name__: str(error)}
 
 
-def collect() -> dict[str, dict[str, str]]:
-    """Results of all cases, with the package that is on the path."""
+def small() -> dict[str, dict[str, str]]:
+    """Each model on each container."""
     out: dict[str, dict[str, str]] = {}
     shapes = [(0, 90, 12, 2, "counts"), (1, 90, 12, 4, "real"), (2, 70, 10, 3, "offset")]
     shapes.append((3, 3000, 120, 2, "real"))
@@ -163,7 +166,59 @@ def collect() -> dict[str, dict[str, str]]:
                 for name, model in models().items():
                     case = f"{kind} {n}x{m} K={classes} {container} weights={weight} {name}"
                     one_case(case, model, held, y, weights, out)
-    out |= large()
+    return out
+
+
+def wide() -> dict[str, dict[str, str]]:
+    """Batches of a few rows of wide sparse data: each changes few columns of the sums."""
+    out: dict[str, dict[str, str]] = {}
+    n, m, rows, per_row = 48, 6000, 6, 100
+    for classes, kind in ((2, "counts"), (3, "real"), (3, "offset"), (2, "whole at first")):
+        rng = np.random.default_rng(classes)
+        X, y = np.zeros((n, m)), rng.permuted(np.arange(n) % classes)
+        for i in range(n):
+            columns = rng.choice(m if i % 2 else 300, per_row, replace=False)
+            whole = kind == "counts" or (kind == "whole at first" and i < n // 2)
+            X[i, columns] = rng.integers(1, 4, per_row) if whole else rng.random(per_row)
+        if kind == "offset":  # ill-conditioned, some of them only after some batches
+            X[:, 5] += 1e6
+            X[n // 3 :, 7] += 1e6
+            X[::2, 9] = 1e7
+        if kind == "whole at first":  # raw sums that cancel, and are exact until then
+            X[:, 5] += 1e5
+        s, exposure = rng.random(n) + 0.1, rng.random(n) + 0.5
+        kinds = {"none": {}, "real": {"sample_weight": s}, "exposures": {"exposure": exposure}}
+        for container, held in containers(X):
+            for kept, of_rows in kinds.items():
+                for name, model in models().items():
+                    batches = "csr" in container and hasattr(model, "partial_fit")
+                    if not batches or "mahalanobis" in name:
+                        continue
+                    if kept != "exposures" or "poisson" in name:
+                        case = f"wide {kind} K={classes} {container} {kept} {name}"
+                        out |= stream(case, model, held, y, rows, of_rows)
+    return out
+
+
+def stream(
+    case: str, model: Any, X: Any, y: np.ndarray, rows: int, of_rows: dict[str, np.ndarray]
+) -> dict[str, dict[str, str]]:
+    """A model in batches of some rows, halfway and at the end; and from their merged statistics."""
+    from sklearn.base import clone
+
+    out, model, merged, n = {}, clone(model), None, len(y)
+    for start, stop in pairwise([0, *range(2 * rows, n + 1, rows)]):  # the first one is not small
+        part = slice(start, stop)
+        batch = X[part, :], y[part]
+        some = {name: values[part] for name, values in of_rows.items()}
+        model.partial_fit(*batch, classes=np.unique(y), **some)
+        statistics = model.statistics(*batch, classes=np.unique(y), **some)
+        merged = statistics if merged is None else merged.merge(statistics)
+        if stop in (n // 2, n):
+            fitted = {"batches": model, "merged": clone(model).fit_statistics(merged)}
+            given = {name: values for name, values in of_rows.items() if name == "exposure"}
+            for how, one in fitted.items():
+                out[f"{case} | {how} to {stop}"] = results(one, X, **given)
     return out
 
 
@@ -195,13 +250,24 @@ def large() -> dict[str, dict[str, str]]:
     return out
 
 
-def compare(old: Path, new: Path) -> int:
+PARTS: dict[str, Callable[[], dict]] = {"small": small, "wide": wide, "large": large}
+
+
+def collect(parts: list[str]) -> dict[str, dict[str, str]]:
+    """Results of all cases, with the package that is on the path."""
+    out: dict[str, dict[str, str]] = {}
+    for part in parts or PARTS:
+        out |= PARTS[part]()
+    return out
+
+
+def compare(old: Path, new: Path, parts: list[str]) -> int:
     """Run both checkouts and print what differs; returns the exit status."""
     runs = []
     for checkout in (old, new):
         path = os.pathsep.join([str(checkout), str(checkout / "tests" / "fake_cupy")])
         environment = os.environ | {"PYTHONPATH": path, "SCIPY_ARRAY_API": "1"}
-        command = [sys.executable, __file__, "--collect"]
+        command = [sys.executable, __file__, "--collect", *parts]
         done = subprocess.run(
             command, env=environment, cwd="/", check=True, stdout=subprocess.PIPE, text=True
         )
@@ -223,7 +289,7 @@ def compare(old: Path, new: Path) -> int:
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    if sys.argv[1:] == ["--collect"]:
-        json.dump(collect(), sys.stdout)
+    if sys.argv[1] == "--collect":
+        json.dump(collect(sys.argv[2:]), sys.stdout)
     else:
-        raise SystemExit(compare(*(Path(p).resolve() for p in sys.argv[1:3])))
+        raise SystemExit(compare(*(Path(p).resolve() for p in sys.argv[1:3]), sys.argv[3:]))

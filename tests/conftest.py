@@ -157,7 +157,7 @@ def sparse_backend(request: pytest.FixtureRequest) -> Backend:
 
 
 @pytest.fixture(autouse=True)
-def _no_memory_went_while_it_was_copied() -> Iterator[None]:
+def _nothing_raced() -> Iterator[None]:
     yield
     faults = getattr(cupy, "_fake", None) and cupy._fake.faults.copy()
     if faults:

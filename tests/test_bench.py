@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
-from conftest import HERE
+from conftest import HERE, cupy, cupyx
+from stand_in import STAND_IN, on_stand_in
 
 ROOT = HERE.parent
 
@@ -89,7 +90,7 @@ def test_levels_of_null_data_are_printed_for_each_number_of_permutations(
 
 @pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_matrix])
 def test_device_bench_times_every_row_without_an_error(
-    kind: Any, monkeypatch: pytest.MonkeyPatch
+    kind: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
     from bench import gpu, timing
@@ -100,11 +101,103 @@ def test_device_bench_times_every_row_without_an_error(
 
     rng = np.random.default_rng(0)
     X = kind(rng.poisson(0.7, (60, 30)).astype(np.float32))
-    found = gpu.bench("small", X, argparse.Namespace(repeat=1, cpu=True))
+    options, estimates = argparse.Namespace(repeat=1, cpu=True), {"l2 fit": {"seconds": 1e-3}}
+    found = gpu.bench("small", X, options, estimates=estimates)
+    assert "estimate 1.000 ms" in capsys.readouterr().out
     assert all(np.isfinite(row["median"]) for row in found["rows"].values())
     assert not [row["note"] for row in found["rows"].values() if row["note"]]
     ratio = "l1 fit / bare radix sort" if kind is np.asarray else "class sums / bare add.at"
     assert ratio in found
+
+
+CARD = {
+    "WIDE": (300, 3_000, 7),
+    "STREAMED": (800, 100),
+    "MEDIANS": (61, 30),
+    "FULL": (200, 30),
+    "ROWS": (100, 1_000),
+    "TIES": (1_000, 50_000),
+    "SLOW": (4, 2),
+}
+
+
+ON_CARD = ("class sums", "l2, 12M columns", "streams", "factorisations", "medians", "a full card")
+ON_CARD += ("waits", "ties", "special values")
+
+
+@pytest.mark.parametrize("name", ON_CARD)
+def test_what_a_card_must_do_right_holds_here(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    from bench import card
+    from gpucenters.cli.check.running import run_here
+
+    for constant, value in CARD.items():
+        monkeypatch.setattr(card, constant, value)
+    (check,) = (check for check in card.plan() if check.name == name)
+    if STAND_IN and check.fresh:
+        cupy._fake.reset()  # no library has its memory yet
+    outcome = run_here(check, "cuda")
+    assert outcome.status == "ok", outcome.differences
+    assert outcome.note and (not check.fresh or "CUDA has no memory left" in outcome.note)
+
+
+def test_the_first_checks_of_a_card_run_without_cub_and_all_others_follow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    from bench import card
+    from gpucenters.cli.check.outcome import Outcome
+
+    seen: list[tuple[str, str]] = []
+
+    def run_all(make: Any, device: str, seconds: float) -> Any:
+        for check in make():
+            seen.append((check.name, os.environ["CUPY_ACCELERATORS"]))
+            yield check, Outcome(["wrong"] if check.name == "ties" else [])
+
+    monkeypatch.setattr(card, "run_all", run_all)
+    monkeypatch.setenv("CUPY_ACCELERATORS", "cub")
+    path = tmp_path / "card.json"
+    with pytest.raises(SystemExit, match="1"):
+        card.run(argparse.Namespace(device="cuda", minutes=9, json=str(path)))
+    assert dict(seen)["class sums"] == "" and dict(seen)["speed, wide"] == "cub"
+    assert len(dict(seen)) == len(seen) == len(json.loads(path.read_text())["checks"])
+
+
+@on_stand_in
+def test_a_card_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    from cupy import _raw
+
+    from bench import card
+
+    right = _raw.KERNELS["add_class_sums"]
+
+    def wrong(data: Any, *others: Any) -> None:
+        right(np.where(np.arange(data.size) % 97 == 96, 0, data).astype(data.dtype), *others)
+
+    for constant, value in CARD.items():
+        monkeypatch.setattr(card, constant, value)
+    monkeypatch.setitem(_raw.KERNELS, "add_class_sums", wrong)
+    monkeypatch.setattr(card.portable, "top_k", lambda key, k, xp: np.arange(k))
+    monkeypatch.setattr(cupyx, "seterr", lambda **states: {"linalg": "ignore"})
+    for check in (card.check_class_sums, card.check_wide, card.check_special_values,
+                  card.check_ties, card.check_factorisations):  # fmt: skip
+        assert check("cuda").differences, check
+
+
+def test_device_bench_estimates_what_a_card_takes_without_one(tmp_path: Path) -> None:
+    path = tmp_path / "estimates.json"
+    printed = _bench("gpu", "genes", "--model", "--part", "16", "--json", str(path))
+    assert "genes" in printed and "estimate" in printed and "streamed l2 fit" in printed
+    found = json.loads(path.read_text())["genes"]
+    printed = _bench(
+        *("gpu", "genes", "--model", "--part", "16", "--launch", "1", "--json", str(path))
+    )
+    slow = json.loads(path.read_text())["genes"]
+    for row, estimate in found.items():
+        assert 0 < estimate["seconds"] < 0.1 and len(estimate["greatest"]) == 3
+        assert slow[row]["seconds"] >= 0.9 * estimate["launches"]
 
 
 def test_device_bench_without_a_device_exits_with_the_reason() -> None:
@@ -251,6 +344,77 @@ def test_an_interrupted_reproduction_goes_on_where_it_stopped(
     assert "3 parts to run: about 1 minutes" in "".join(said)
 
 
+@pytest.fixture
+def drawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """The figure of an experiment, of the numbers that are kept."""
+    pytest.importorskip("matplotlib")
+    monkeypatch.syspath_prepend(str(ROOT))
+    from matplotlib.figure import Figure
+
+    from bench.reproduce import EXPERIMENTS
+    from bench.reproduce.runner import draw_all
+
+    kept: list[Any] = []
+    save = Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda *a, **o: (kept.append(a[0]), save(*a, **o)))
+    results = ROOT / "bench" / "results" / "reproduce" / f"{request.param}.json"
+    (tmp_path / results.name).write_text(results.read_text())
+    draw_all([each for each in EXPERIMENTS if each.name == request.param], tmp_path)
+    assert (tmp_path / results.name).read_text() == results.read_text()
+    figure = kept[0]
+    low, high = figure.get_tightbbox().get_points()
+    assert low.min() >= 0 and np.all(high <= figure.get_size_inches())
+    titles = [axis.get_title() for axis in figure.axes]
+    assert figure.get_suptitle() or all(titles[:1])
+    return figure
+
+
+def _labels(axis: Any) -> list[str]:
+    return axis.get_legend_handles_labels()[1]
+
+
+@pytest.mark.parametrize("drawn", ["peers-singh"], indirect=True)
+def test_the_picture_of_peers_has_a_color_for_ours_and_no_empty_column(drawn: Any) -> None:
+    axis, table = drawn.axes
+    assert _labels(axis) == ["of gpucenters", "others"]
+    assert {line.get_color() for line in axis.lines} == {"C0", "C1"}
+    (cells,) = table.tables
+    head = [cells[0, column].get_text().get_text() for column in range(7)]
+    assert head[-1] == "MB" and (0, 7) not in cells.get_celld()
+
+
+@pytest.mark.parametrize("drawn", ["outliers"], indirect=True)
+def test_the_legend_of_outliers_is_above_the_lines(drawn: Any) -> None:
+    left = drawn.axes[0]
+    assert left.get_legend().get_window_extent().y0 >= left.get_window_extent().y1
+
+
+@pytest.mark.parametrize("drawn", ["duality-gap"], indirect=True)
+def test_the_duality_gap_is_drawn(drawn: Any) -> None:
+    assert len(drawn.axes) == 4
+    for axis in drawn.axes[2:]:
+        assert _labels(axis)[0] == "gap: psi(k) - reached" and axis.get_yscale() == "log"
+        gap, bound = (line.get_ydata() for line in axis.lines[:2])
+        drawn_there = ~np.isnan(gap)
+        assert drawn_there.any() and np.all(gap[drawn_there] <= bound[drawn_there])
+
+
+@pytest.mark.parametrize("drawn", ["genes-singh"], indirect=True)
+def test_the_picture_of_genes_has_one_deviation(drawn: Any) -> None:
+    axis = drawn.axes[0]
+    assert len(axis.collections) == 1 and "l2-SC ± 1 standard deviation" in _labels(axis)
+    ticks = [text.get_text() for text in axis.get_xticklabels()]
+    assert {"0.1", "1", "10"} <= {*ticks}
+
+
+def test_every_experiment_has_a_title(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    from bench.reproduce import EXPERIMENTS
+
+    untitled = {each.name.partition("-")[0] for each in EXPERIMENTS if not each.title}
+    assert untitled == {"text", "genes", "centers", "iris", "peers"}  # which say more
+
+
 def test_a_method_beyond_its_time_limit_is_marked_and_not_tried_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -279,3 +443,28 @@ def test_a_method_beyond_its_time_limit_is_marked_and_not_tried_again(
         assert rows["slow"]["k"] == [1] and rows["quick"]["k"] == [1, 5]
         assert len(rows["slow"]["accuracy"]) == 1 and min(rows["quick"]["accuracy"]) > 0.5
     assert np.isnan(two_stage.at(found, "slow", "accuracy", 1.0))
+
+
+def test_second_stages_are_tuned_without_the_test_part_and_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    from bench.reproduce.data import split
+    from bench.reproduce.tuned_stages import ALONE, PAPER, SHARES, TUNED, TunedStages, _accuracies
+
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    X = scipy.sparse.csr_array(rng.poisson(0.3 + 0.3 * y[:, None], (200, 8)), dtype=float)
+    found = _accuracies(split(X, y, 0), np.arange(8))
+    assert len(found) == 11 and min(found.values()) > 0.6
+    assert found[TUNED] in [value for stage, value in found.items() if stage not in (PAPER, ALONE)]
+    # Of ours the centers alone count too; of rivals what the papers' SVM reaches.
+    names = "l2-SC", "l1-logistic"
+    rows = {name: {stage: [value] * 3 for stage, value in found.items()} for name in names}
+    rows["l2-SC"][ALONE], rows["l1-logistic"][ALONE] = [0.9] * 3, [0.99] * 3
+    rows["l1-logistic"][PAPER] = [0.9, 0.904, 0.906]
+    claims = TunedStages("mpqa", 1, (1, 1), 1).claims({"split 00": {"rows": rows}})
+    assert [claim.holds for claim in claims[: len(SHARES)]] == [True, True, False]
+    assert (
+        "l2-SC, centers alone 0.900 against l1-logistic, SVM, C=1, counts 0.906" in claims[2].here
+    )

@@ -40,12 +40,15 @@ def test_every_model_meets_every_shape_after_the_machine() -> None:
     assert names[0] == "the machine"
     assert {f"{model} on {shape.name}" for model in MODELS for shape in FIRST + MORE} < set(names)
     assert len(names) == len(set(names))
+    # Its kernels are compiled first.
+    assert [check.limit for check in plan()[1:3]] == [300, 90]
 
 
 @pytest.mark.parametrize("shape", FIRST + MORE, ids=lambda shape: shape.name)
 def test_shapes_are_of_values_that_every_model_takes(shape: Shape) -> None:
     X, y = shape.make()
     assert X.min() >= 0 and np.all(np.isfinite(X)) and X.shape[0] == len(y)
+    assert X[X > 0].min() >= np.finfo(np.float32).tiny
     assert len(np.unique(y)) >= 2
 
 
@@ -169,9 +172,11 @@ def test_speeds_are_of_fits_and_bare_operations(
 ) -> None:
     monkeypatch.setattr(speeds, "DENSE", (50, 20))
     monkeypatch.setattr(speeds, "SPARSE", (60, 40, 5))
+    monkeypatch.setattr(speeds, "WIDE", (10, 4000, 5))
     for work, bare in (
         (speeds.check_dense_speed, "copy of X"),
         (speeds.check_sparse_speed, "product of X with two class indicators"),
+        (speeds.check_wide_speed, "product of X with two class indicators"),
     ):
         outcome = run_here(Check("speed", work), device)
         assert outcome.status == "ok", outcome.differences
@@ -188,12 +193,14 @@ def test_the_machine_is_described_with_versions(device: str) -> None:
     assert ("card" in figures) == (device == "cuda")
     if device == "cuda" and STAND_IN:
         assert figures["card"] == "Fake CUDA device" and figures["cuda"] == "13.0"
+        assert figures["compiled kernels"]
 
 
 def test_a_check_may_crash_raise_or_hang_and_the_next_ones_run() -> None:
     found = {check.name: outcome for check, outcome in run_all(checks_to_run.some, "cpu", 60)}
     assert found["works"].status == found["works again"].status == "ok"
     assert found["works again"].note == "cpu"
+    assert found["works"].note == found["goes on"].note != found["starts anew"].note
     assert found["crashes"].differences == ["the process ended with code 7"]
     assert found["raises"].differences[0].startswith("ValueError: nothing on cpu (_raises, line")
     assert found["hangs"].differences == ["no result after 0 s"]
@@ -236,6 +243,23 @@ def test_findings_are_printed_and_written_as_they_come(
     assert "\x1b" not in printed.out and r"a\x1bcard" in printed.out and "copy" in printed.out
     assert ("3 checks on cpu: " + ("1 with diff" if differs else "no difference")) in printed.out
     assert "1 checks were not run for lack of time" in printed.err
+
+
+@pytest.mark.parametrize("machine", [False, True])
+def test_checks_that_compared_nothing_fail(
+    machine: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outcomes = {"the machine": Outcome(was_run=machine), "l2 on words": Outcome(was_run=False)}
+
+    def run_all(make: Any, device: str, seconds: float) -> Iterator[tuple[Check, Outcome]]:
+        for name, outcome in outcomes.items():
+            yield Check(name, lambda device: Outcome()), outcome
+
+    monkeypatch.setattr(running, "run_all", run_all)
+    assert main(["check", "--device", "cpu"]) == 1
+    printed = capsys.readouterr()
+    assert f"{int(machine)} checks on cpu: nothing was compared" in printed.out
+    assert "give more --minutes" in printed.err
 
 
 def test_a_device_that_cannot_be_used_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+import errno
 import io
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
+import types
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -17,9 +21,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+import typer
+from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import classification_report, f1_score, log_loss, make_scorer
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+from sklearn.svm import LinearSVC
 
 import gpucenters
 from gpucenters import L2CenterClassifier, SparseBernoulliNB, SparseMultinomialNB, SparsityPath
@@ -102,7 +112,8 @@ def test_numbers_are_fitted_predicted_selected_and_inspected(
 ) -> None:
     X, y, names = _numbers()
     model = tmp_path / "model"
-    facts = run.json("fit", numbers, "-o", model, "--k", "3", "--scale", "std", "-d", "cpu")
+    options = ["-e", "l2", "--k", "3", "--scale", "std", "-d", "cpu"]
+    facts = run.json("fit", numbers, "-o", model, *options)
     expected = L2CenterClassifier(k=3, scale="std").fit(X, y)
     assert facts["best_features"] == names[expected.ranking_].tolist()
     assert facts["samples"] == N and facts["classes"] == {"calm": 45, "loud": 45}
@@ -112,7 +123,8 @@ def test_numbers_are_fitted_predicted_selected_and_inspected(
 
     assert run("predict", model, numbers).splitlines() == expected.predict(X).tolist()
     accuracy = expected.score(X, y)
-    assert run.err == f"accuracy {accuracy:.4f} of 90 samples\n"
+    share = "share of the largest class 0.5000"
+    assert run.err == f"accuracy {accuracy:.4f} of 90 samples; {share}\n"
     found = run.json("predict", model, numbers, "--proba")
     assert found["predictions"] == expected.predict(X).tolist()
     assert found["predict_proba"]["classes"] == ["calm", "loud"]
@@ -160,7 +172,7 @@ def test_sparse_columns_are_written_for_scipy_and_for_the_readers(
     run: Run, texts: str, tmp_path: Path
 ) -> None:
     model, path = tmp_path / "model", tmp_path / "columns.npz"
-    run("fit", texts, "-o", model, "-k", "3")
+    run("fit", texts, "-o", model, "-e", "l2", "-k", "3")
     run("select", model, texts, "-o", path)
     words = CountVectorizer().fit([text for _, text in TEXTS])
     X = words.transform([text for _, text in TEXTS])
@@ -176,7 +188,7 @@ def test_sparse_columns_are_written_for_scipy_and_for_the_readers(
 def test_held_out_samples_are_scored(run: Run, numbers: str, tmp_path: Path) -> None:
     X, y, _ = _numbers()
     model = tmp_path / "model"
-    shown = run("fit", numbers, "-o", model, "-k", "50%", "--test", numbers)
+    shown = run("fit", numbers, "-o", model, "-e", "l2", "-k", "50%", "--test", numbers)
     expected = L2CenterClassifier(k=0.5).fit(X, y).score(X, y)
     assert re.search(rf"accuracy\s+{expected:.6g}\s", shown) and "reading" in shown
     assert re.search(r"model \([1-9][\d.]* kB\)", " ".join(shown.split()))
@@ -186,6 +198,19 @@ def test_held_out_samples_are_scored(run: Run, numbers: str, tmp_path: Path) -> 
     run("fit", numbers, "-o", model, "--test-size", "0.2", "--test", numbers, code=2)
 
 
+@pytest.mark.parametrize("test", ["missing.npz", "unlabelled.npz"])
+def test_held_out_data_are_read_before_the_fit(
+    run: Run, numbers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, test: str
+) -> None:
+    def fit(*_: Any) -> None:
+        raise AssertionError("work is thrown away")
+
+    np.savez(tmp_path / "unlabelled.npz", X=_numbers()[0])
+    monkeypatch.setattr(L2CenterClassifier, "fit", fit)
+    run("fit", numbers, "-o", tmp_path / "m", "-e", "l2", "--test", tmp_path / test, code=1)
+    assert test in run.err
+
+
 def test_labels_may_have_files_of_their_own(run: Run, tmp_path: Path) -> None:
     X, y, _ = _numbers()
     files = {"X": X, "y": y, "other_X": X[::-2], "other_y": y[::-2]}
@@ -193,6 +218,7 @@ def test_labels_may_have_files_of_their_own(run: Run, tmp_path: Path) -> None:
     for name, values in files.items():
         np.save(paths[name], values)
     own = ["--labels", paths["y"], "--test", paths["other_X"], "--test-labels", paths["other_y"]]
+    own += ["-e", "l2"]
     facts = run.json("fit", paths["X"], "-o", tmp_path / "model", "-k", "3", *own)
     expected = L2CenterClassifier(k=3).fit(X, y).score(X[::-2], y[::-2])
     assert facts["accuracy"] == expected and facts["held_out"] == len(X[::-2])
@@ -216,6 +242,87 @@ def test_a_decomposition_is_inspected_and_has_no_columns_to_select(
     assert "no columns of the whole model" in run.err
 
 
+@pytest.mark.parametrize(
+    ("words", "options", "before"),
+    [
+        (CountVectorizer(binary=True), ("--binary",), ["LogRatioScaler"]),
+        (TfidfVectorizer(), ("--vectorizer", "tfidf"), []),
+        (None, (), ["StandardScaler"]),
+    ],
+    ids=["words", "tf-idf", "numbers"],
+)
+def test_a_second_stage_is_fitted_on_the_selected_features_and_saved(
+    run: Run,
+    texts: str,
+    numbers: str,
+    tmp_path: Path,
+    words: Any,
+    options: tuple[str, ...],
+    before: list[str],
+) -> None:
+    model, data = tmp_path / "model", texts if words else numbers
+    options = (*options, "-k", "3", "-d", "cpu", "--second-stage", "logistic")
+    facts = run.json("fit", data, "-o", model, *options)
+    found = gpucenters.load(model)
+    second = [step for _, step in found.steps[1 if words is None else 2 :]]
+    assert [type(step).__name__ for step in second] == [*before, "LogisticRegression"]
+    assert facts["second_stage"] == ", ".join(map(str, second))
+    if words is None:
+        X, y, _ = _numbers()
+    else:
+        y, X = zip(*TEXTS, strict=True)
+    steps = [] if words is None else [words]
+    expected = make_pipeline(*steps, L2CenterClassifier(k=3), *map(clone, second)).fit(X, y)
+    np.testing.assert_allclose(found[-1].coef_, expected[-1].coef_, rtol=1e-9)
+    predicted = run("predict", model, data).splitlines()
+    assert predicted == [str(label) for label in expected.predict(X)]
+    assert "LogisticRegression" in run("inspect", model)
+    # What is held out is scored by the whole.
+    facts = run.json("fit", data, "-o", model, *options, "--test-size", "0.4", "--seed", "1")
+    assert facts["held_out"] == round(0.4 * len(y)) and facts["accuracy"] > 0.6
+
+
+def test_a_second_stage_that_cannot_be_fitted_is_an_error_that_says_why(
+    run: Run, texts: str, tmp_path: Path
+) -> None:
+    model = tmp_path / "model"
+    options = ("-o", model, "-d", "cpu", "--second-stage", "logistic")
+    run("fit", texts, *options, "--batch-rows", "9", "--vectorizer", "hashing", code=2)
+    assert "needs all samples: leave --batch-rows out" in run.err
+    few = tmp_path / "few.tsv"
+    few.write_text("label\ttext\ngood\tfine film\nbad\tdull film\nbad\tlong\n")
+    run("fit", few, *options, code=1)
+    assert "chooses its ridge on 20% of the samples, and these are too few" in run.err
+    assert not model.exists()
+
+
+@pytest.mark.parametrize("second", [(), (LogisticRegression(),), (MaxAbsScaler(), LinearSVC())])
+def test_a_pipeline_saved_from_python_is_inspected_and_predicts(
+    run: Run, texts: str, tmp_path: Path, second: tuple[Any, ...]
+) -> None:
+    y, X = zip(*TEXTS, strict=True)
+    fitted = make_pipeline(CountVectorizer(), L2CenterClassifier(k=3), *second).fit(X, y)
+    model, out = tmp_path / "model", tmp_path / "selected.npz"
+    gpucenters.save(fitted, model)
+    assert run("predict", model, texts, "-d", "cpu").split() == fitted.predict(X).tolist()
+    held = run.json("inspect", model)
+    assert [each["feature"] for each in held["top"]] == ["dull", "fine", "moving"]
+    names = [type(step).__name__ for step in second]
+    assert list(held.get("second_stage", {})) == names
+    assert all(name in run("inspect", model) for name in names)
+    run("select", model, texts, "-o", out)
+    assert read(out).X.toarray().tolist() == fitted[:2].transform(X).toarray().tolist()
+    method, flag = (
+        ("predict_proba", "--proba") if len(second) == 1 else ("decision_function", "--decision")
+    )
+    found = run.json("predict", model, texts, flag, "-d", "cpu")[method]["values"]
+    expected = getattr(fitted, method)(X)
+    np.testing.assert_allclose(found, expected.reshape(len(X), -1), rtol=1e-12)
+    if len(second) == 2:
+        run("predict", model, texts, "--proba", code=1)
+        assert "LinearSVC has no predict_proba" in run.err
+
+
 def test_a_full_file_serves_every_k(run: Run, numbers: str, tmp_path: Path) -> None:
     X, y, _ = _numbers()
     model = tmp_path / "model"
@@ -230,7 +337,7 @@ def test_a_full_file_serves_every_k(run: Run, numbers: str, tmp_path: Path) -> N
     ("options", "model"),
     [
         (["-e", "l1", "--scale", "none"], gpucenters.L1CenterClassifier()),
-        (["--priors", "0.2,0.8"], L2CenterClassifier(priors=[0.2, 0.8])),
+        (["-e", "l2", "--priors", "0.2,0.8"], L2CenterClassifier(priors=[0.2, 0.8])),
         (
             ["-e", "mahalanobis", "--shrinkage", "0.5", "--covariance", "total"],
             gpucenters.MahalanobisCenterClassifier(shrinkage=0.5, covariance="total"),
@@ -305,6 +412,48 @@ def test_texts_are_fitted_and_predicted_from_a_file_and_from_stdin(
     assert run.err == ""
 
 
+@pytest.mark.parametrize("label", ["", "x\t"], ids=["lines", "tsv"])
+def test_predictions_of_a_pipe_come_line_by_line(
+    run: Run, texts: str, tmp_path: Path, label: str
+) -> None:
+    model = tmp_path / "model"
+    run("fit", texts, "-o", model, "-e", "bernoulli")
+    command = [sys.executable, "-m", "gpucenters", "predict", str(model), "-"]
+    command += ["--format", "tsv"] if label else []
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        stdin, stdout = process.stdin, process.stdout
+        assert stdin is not None and stdout is not None
+
+        def answers(*lines: str) -> bytes:
+            stdin.write("".join(f"{label}{line}\n" for line in lines).encode())
+            stdin.flush()
+            if not select.select([stdout], [], [], 30)[0]:
+                process.kill()
+            return b"".join(stdout.readline() for _ in lines)
+
+        try:
+            assert answers("dull") == b"bad\n"
+            assert answers("fine", "dull") == b"good\nbad\n"
+        finally:
+            process.kill()
+
+
+def test_rows_of_stdin_are_predicted_as_those_of_a_file(
+    run: Run, numbers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y, _ = _numbers()
+    model, data = tmp_path / "model", tmp_path / "data.csv"
+    run("fit", numbers, "-o", model, "-e", "l2")
+    header = ",".join(["label", *map(str, range(M))])
+    plain = "".join(f"{y},{','.join(map(str, x))}\n" for y, x in zip(y, X.tolist(), strict=True))
+    data.write_text(f"{header}\n{plain}")
+    gpucenters.load(model).fit(X, y).save(model)
+    expected = run("predict", model, data), run.err
+    monkeypatch.setattr("gpucenters.cli.predict._ROWS", 7)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data.read_bytes())))
+    assert (run("predict", model, "-"), run.err) == expected
+
+
 def test_a_model_goes_through_stdout_and_stdin(
     numbers: str, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
@@ -330,9 +479,10 @@ def test_a_file_in_batches_is_the_file_at_once(run: Run, texts: str, tmp_path: P
 def test_a_norm_of_tf_idf_is_named_as_what_needs_every_word(
     run: Run, texts: str, tmp_path: Path
 ) -> None:
-    run("fit", texts, "-o", tmp_path / "m", "-k", "3", "--vectorizer", "tfidf")
+    options = ["-e", "l2", "-k", "3", "--vectorizer", "tfidf"]
+    run("fit", texts, "-o", tmp_path / "m", *options)
     assert "--norm none" in run.err
-    run("fit", texts, "-o", tmp_path / "m", "-k", "3", "--vectorizer", "tfidf", "--norm", "none")
+    run("fit", texts, "-o", tmp_path / "m", *options, "--norm", "none")
     assert run.err == ""
 
 
@@ -348,7 +498,7 @@ def test_a_norm_of_tf_idf_is_named_as_what_needs_every_word(
         (
             "r8.train.tsv.gz",
             "r8.test.tsv.gz",
-            ["-k", "10%", "--scale", "std", "--vectorizer", "tfidf", "--norm", "none"],
+            ["-e", "l2", "-k", "10%", "--scale", "std", "--vectorizer", "tfidf", "--norm", "none"],
             make_pipeline(TfidfVectorizer(norm=None), L2CenterClassifier(k=0.1, scale="std")),
         ),
     ],
@@ -370,8 +520,164 @@ def test_predictions_of_real_texts_are_those_of_the_pipeline_in_python(
     found = run("predict", model, data_dir / test).splitlines()
     assert found == pipeline.predict(held_out.X).tolist()
     accuracy = pipeline.score(held_out.X, held_out.y)
-    assert run.err == f"accuracy {accuracy:.4f} of {len(held_out):,} samples\n"
+    assert run.err.startswith(f"accuracy {accuracy:.4f} of {len(held_out):,} samples; share of")
     assert accuracy > 0.8
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--analyzer", "char_wb", "--ngrams", "2,3"],
+         CountVectorizer(analyzer="char_wb", ngram_range=(2, 3))),
+        (["--stop-words", "english"], CountVectorizer(stop_words="english")),
+        (["--stop-words", "STOP"], CountVectorizer(stop_words=["film", "story"])),
+    ],
+    ids=["characters", "english", "file"],
+)  # fmt: skip
+def test_texts_are_characters_or_words_without_stop_words(
+    run: Run, texts: str, tmp_path: Path, options: list[str], words: Any
+) -> None:
+    (tmp_path / "stop.txt").write_text("film\n\nstory\n")
+    options = [str(tmp_path / "stop.txt") if each == "STOP" else each for each in options]
+    facts = run.json("fit", texts, "-o", tmp_path / "model", "-e", "bernoulli", *options)
+    labels, plain = zip(*TEXTS, strict=True)
+    pipeline = make_pipeline(words, SparseBernoulliNB()).fit(plain, labels)
+    assert facts["features"] == pipeline[-1].n_features_in_
+    names = pipeline[0].get_feature_names_out()[pipeline[-1].ranking_]
+    assert facts["best_features"] == names[:10].tolist()
+    assert (
+        run("predict", tmp_path / "model", texts).splitlines() == pipeline.predict(plain).tolist()
+    )
+
+
+# --- the choice of a model, and how right it is ------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["mpqa", "airline_tweets", "newsgroups4.train", "cr"])
+def test_the_default_model_of_real_texts_is_near_the_best_and_above_the_largest_class(
+    run: Run, data_dir: Path, tmp_path: Path, name: str
+) -> None:
+    def fitted(*options: str) -> Any:
+        data = data_dir / f"{name}.tsv.gz"
+        return run.json("fit", data, "-o", tmp_path / "m", "--test-size", "0.2", *options)
+
+    found = fitted()
+    assert run.err == "model: -e poisson, which suits texts. Another -e overrides it.\n"
+    others = [["bernoulli"], ["multinomial"], ["shrunken"], ["l2", "--scale", "std"]]
+    best = max(fitted("-e", *other)["accuracy"] for other in others)
+    assert found["accuracy"] > found["largest_class_share"] + 0.1
+    assert found["accuracy"] > best - 0.03
+
+
+def test_the_default_model_of_measurements_is_scaled(
+    run: Run, data_dir: Path, tmp_path: Path
+) -> None:
+    data, model = data_dir / "pima.npz", tmp_path / "model"
+    found = run.json("fit", data, "-o", model, "--test-size", "0.2")
+    assert run.err == (
+        "model: -e l2 --scale pooled --priors empirical, which suits measurements. Another -e "
+        "overrides it.\n"
+    )
+    assert found["accuracy"] > found["largest_class_share"]
+    parameters = gpucenters.load(model).get_params()
+    assert (parameters["scale"], parameters["priors"]) == ("pooled", "empirical")
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "expected"),
+    [
+        ([[0, 3], [1, 0]], [], gpucenters.SparsePoissonNB()),
+        ([[0, 3], [1, 2]], [], L2CenterClassifier(scale="pooled", priors="empirical")),
+        ([[0, 0.5], [1, 0]], [], L2CenterClassifier(scale="pooled", priors="empirical")),
+        ([[0, -3], [1, 0]], [], L2CenterClassifier(scale="pooled", priors="empirical")),
+        ([[0, 3], [1, 0]], ["-e", "bernoulli"], SparseBernoulliNB()),
+        # Options that one of the two takes choose it.
+        ([[0, 3], [1, 2]], ["--alpha", "2"], gpucenters.SparsePoissonNB(alpha=2)),
+        ([[0, 3], [1, 0]], ["--scale", "std"], L2CenterClassifier(scale="std", priors="empirical")),
+    ],
+    ids=["counts", "dense", "fractions", "negative", "named", "of counts", "of measurements"],
+)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_model_is_chosen_by_the_values_where_none_is_named(
+    run: Run, tmp_path: Path, values: Any, options: list[str], expected: Any, sparse: bool
+) -> None:
+    X, y = np.tile(np.asarray(values, dtype=float), (4, 1)), np.arange(8) % 4 // 2
+    data = tmp_path / "data.npz"
+    np.savez(data, X=X, y=y)
+    if sparse:
+        rows = [f"{y} 1:{a} 2:{b}\n" for y, (a, b) in zip(y, X, strict=True)]
+        data = tmp_path / "data.svm"
+        data.write_text("".join(rows))
+    run("fit", data, "-o", tmp_path / "model", *options)
+    found = gpucenters.load(tmp_path / "model")
+    assert repr(found.set_params(device=None)) == repr(expected)
+
+
+@pytest.mark.filterwarnings("default")
+def test_l2_without_a_scale_warns_of_features_of_very_different_spread(
+    run: Run, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((40, 7)), np.arange(40) % 2
+    model, near, far = tmp_path / "model", tmp_path / "near.npz", tmp_path / "far.npz"
+    np.savez(near, X=X, y=y)
+    np.savez(far, X=X * [1, 1, 1, 1, 1, 1, 100], y=y)
+    warning = "warning: the standard deviations of the features differ by orders of magnitude"
+    run("fit", far, "-o", model, "-e", "l2")
+    assert warning in run.err
+    run("path", far, "-e", "l2", "--ks", "1")
+    assert warning in run.err
+    for data, options in ((near, []), (far, ["--scale", "none"]), (far, ["--scale", "std"])):
+        run("fit", data, "-o", model, "-e", "l2", *options)
+        assert run.err == ""
+
+
+@pytest.mark.filterwarnings("default")
+def test_an_accuracy_that_is_not_above_the_largest_class_is_warned_of(
+    run: Run, tmp_path: Path
+) -> None:
+    X, y = np.random.default_rng(0).standard_normal((40, 3)), np.arange(40) % 4 > 0
+    data, model = tmp_path / "noise.npz", tmp_path / "model"
+    np.savez(data, X=X, y=np.where(y, "most", "few"))
+    warning = "is not above that of always saying 'most', the largest class: 0.7500."
+    run("fit", data, "-o", model, "-e", "l2", "--test", data)
+    assert warning in run.err
+    assert "share of the largest class 0.7500" not in run.err
+    run("predict", model, data)
+    assert warning in run.err and "share of the largest class 0.7500" in run.err
+    run("path", data, "-e", "l2", "--ks", "all")
+    assert warning in run.err
+
+
+def test_a_report_has_the_scores_of_scikit_learn(run: Run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    y = np.array(["a", "b", "c"])[rng.integers(0, 3, 60)]
+    X = rng.standard_normal((60, 4)) + (y[:, None] == "a")
+    paths = {name: tmp_path / f"{name}.npz" for name in ("train", "test")}
+    np.savez(paths["train"], X=X[:40], y=y[:40])
+    np.savez(paths["test"], X=X[40:], y=np.where(np.arange(20) < 2, "new", y[40:]))
+    test, model = read(paths["test"]), tmp_path / "model"
+    fitted = run.json("fit", paths["train"], "-o", model, "-e", "l2", "--test", paths["test"])
+    found = run.json("predict", model, paths["test"], "--report")
+    predictor = gpucenters.load(model)
+    predicted = predictor.predict(test.X)
+    expected = classification_report(test.y, predicted, output_dict=True, zero_division=0)
+    for label in ("a", "b", "c", "new"):
+        names = {"precision": "precision", "recall": "recall", "f1": "f1-score"}
+        for name, other in names.items():
+            assert found["of_classes"][label][name] == pytest.approx(expected[label][other])
+        for other in ("a", "b", "c"):
+            both = int(np.sum((test.y == label) & (predicted == other)))
+            assert found["confusion"].get(label, {}).get(other, 0) == both
+    assert found["accuracy"] == expected["accuracy"]
+    known = test.y != "new"
+    loss = log_loss(test.y[known], predictor.predict_proba(test.X[known]), labels=["a", "b", "c"])
+    np.savez(paths["test"], X=test.X[known], y=test.y[known])
+    of_known = run.json("predict", model, paths["test"], "--report", "--proba")
+    assert of_known["log_loss"] == pytest.approx(loss)
+    assert fitted["of_classes"] == found["of_classes"] and fitted["log_loss"] == found["log_loss"]
+    run("predict", model, paths["test"], "--report")
+    assert "log loss" in run.err and "as a" in run.err and "precision" in run.err
 
 
 # --- data as other programs write them ---------------------------------------------------------
@@ -458,7 +764,8 @@ def test_missing_values_become_the_medians_of_the_training_data(
         rows[i + 1][j + 1] = "NA"
     table.write_text("\n".join(map(",".join, rows)))
     options = ["--label", "kind", "--id", "sample"]
-    run("fit", table, *options, "-o", tmp_path / "model", "-k", "2", "--missing", "median")
+    l2 = [*options, "-e", "l2", "--scale", "none"]
+    run("fit", table, *l2, "-o", tmp_path / "model", "-k", "2", "--missing", "median")
     X[holes] = np.nan
     X = np.where(holes, np.nanmedian(X, axis=0), X)
     expected = L2CenterClassifier(k=2).fit(X, y)
@@ -469,7 +776,7 @@ def test_missing_values_become_the_medians_of_the_training_data(
     dropped = run.json("fit", table, *options, "-o", tmp_path / "m", "--missing", "drop")
     assert "20 rows of 90 with missing values left out" in run.err
     assert dropped["samples"] == N - holes.any(axis=1).sum()
-    path = run.json("path", table, *options, "--ks", "2", "--missing", "median", "--test", table)
+    path = run.json("path", table, *l2, "--ks", "2", "--missing", "median", "--test", table)
     assert path["mean"] == [expected.score(X, y)]
 
 
@@ -499,16 +806,19 @@ def test_a_path_is_printed_drawn_and_written(run: Run, numbers: str, tmp_path: P
     X, y, _ = _numbers()
     picture, output = tmp_path / "path.png", tmp_path / "path.json"
     shown = run(
-        "path", numbers, "--ks", "1,25%,all", "--cv", "3", "--scoring", "accuracy,f1_macro",
-        "--plot", picture, "--output", output,
+        "path", numbers, "-e", "l2", "--ks", "1,25%,all", "--cv", "3", "--scoring",
+        "accuracy,f1_macro", "--plot", picture, "--output", output,
     )  # fmt: skip
     expected = gpucenters.sparsity_path(
         L2CenterClassifier(), X, y, ks=[1, 0.25, "all"], cv=3, scoring=["accuracy", "f1_macro"]
     )
-    assert shown == f"{expected}\n"
+    assert shown == f"{expected}\nshare of the largest class: 0.500\n"
     assert run.err.startswith("reading ")
     assert SparsityPath.from_json(output.read_text()).to_json() == expected.to_json()
     assert picture.read_bytes().startswith(b"\x89PNG")
+    image = pytest.importorskip("matplotlib.image")
+    # 150 dots an inch, and a panel for each score.
+    assert image.imread(picture).shape[:2] == (1080, 960)
     assert run("path", numbers, "--ks", "2", "-o", "-").startswith('{"format"')
 
 
@@ -522,6 +832,71 @@ def test_a_path_of_texts_on_test_data_and_of_random_splits(run: Run, texts: str)
     assert len(run.json("path", texts, "--n-splits", "3", "--ks", "1")["mean"]) == 1
 
 
+def test_a_path_has_the_scores_of_a_positive_class_that_is_named(run: Run, numbers: str) -> None:
+    X, y, _ = _numbers()
+    for label in ("calm", "loud"):
+        options = ["-e", "l2", "--ks", "2", "--scoring", "f1", "--pos-label", label]
+        expected = gpucenters.sparsity_path(
+            L2CenterClassifier(), X, y, ks=[2], scoring=make_scorer(f1_score, pos_label=label)
+        )
+        assert run.json("path", numbers, *options)["mean"] == expected.mean.tolist()
+
+
+# --- permute -----------------------------------------------------------------------------------
+
+
+def test_permutations_are_those_of_python_in_a_table_a_file_and_a_picture(
+    run: Run, numbers: str, tmp_path: Path
+) -> None:
+    X, y, names = _numbers()
+    table, picture = tmp_path / "features.csv", tmp_path / "features.png"
+    options = ["-e", "l2", "--scale", "std", "-n", "99", "--seed", "3", "--fdr", "0.02"]
+    found = run.json("permute", numbers, *options, "-o", table, "--plot", picture, "--top", "2")
+    model = L2CenterClassifier(scale="std")
+    expected = gpucenters.permutation_gains(model, X, y, 99, random_state=3)
+    assert found["features_at_false_discovery_rate"] == expected.k_at(0.02)
+    assert found["features_at_q"] == np.sum(expected.qvalues <= 0.02)
+    assert found["features_at_family_wise_rate"] == np.sum(expected.pvalues_fwer <= 0.02)
+    assert (found["permutations"], found["exact"]) == (99, False)
+    assert [row["feature"] for row in found["top"]] == names[expected.ranking[:2]].tolist()
+    with open(table, newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["column"]) for row in rows] == expected.ranking.tolist()
+    for name, values in (
+        ("gain", expected.scores),
+        ("pvalue", expected.pvalues),
+        ("pvalue_fwer", expected.pvalues_fwer),
+        ("qvalue", expected.qvalues),
+    ):
+        assert [float(row[name]) for row in rows] == values[expected.ranking].tolist()
+    for rate in (0.02, 0.1, 0.5):
+        assert sum(float(row["fdr"]) <= rate for row in rows) == expected.k_at(rate)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    shown = run("permute", numbers, *options, "--top", "3")
+    assert "Features by gain, 3 of 8" in shown and r"\x1b[31mred" in shown
+
+
+def test_permutations_of_texts_name_their_words_and_keep_to_groups(
+    run: Run, texts: str, tmp_path: Path
+) -> None:
+    labels, plain = zip(*TEXTS, strict=True)
+    groups = tmp_path / "groups.txt"
+    groups.write_text("".join(f"{i // 5}\n" for i in range(len(TEXTS))))
+    found = run.json("permute", texts, "-n", "50", "--groups", groups, "--top", "1")
+    words = CountVectorizer().fit(plain)
+    expected = gpucenters.permutation_gains(
+        gpucenters.SparsePoissonNB(),
+        words.transform(plain),
+        labels,
+        50,
+        np.arange(len(TEXTS)) // 5,
+        0,
+    )
+    (best,) = found["top"]
+    assert best["feature"] == words.get_feature_names_out()[expected.ranking[0]]
+    assert best["pvalue"] == expected.pvalues[expected.ranking[0]]
+
+
 # --- what goes wrong ---------------------------------------------------------------------------
 
 _USAGE = [
@@ -531,7 +906,20 @@ _USAGE = [
      "the estimator l1 does not take --priors, --alpha. It takes --scale."),
     (["fit", "DATA", "-o", "m", "--scale", "big"], "scale='big' is not valid"),
     (["fit", "DATA", "-o", "m", "-k", "many"], "'many' is no number of features"),
-    (["fit", "DATA", "-o", "m", "-k", "120%"], "k=1.2"),
+    (["fit", "DATA", "-o", "m", "-k", "120%"], "'120%' is no number of features"),
+    (["fit", "DATA", "-o", "m", "--threshold", "1", "--offset", "1"],
+     "does not take --threshold, --offset. It takes --scale, --priors. Estimators that do: "
+     "shrunken."),
+    (["fit", "DATA", "-o", "m", "--test-size", "1"], "1 leaves no samples on one side"),
+    (["fit", "DATA", "-o", "m", "--test-labels", "DATA"], "--test-labels are those of --test"),
+    (["fit", "DATA", "-o", "m", "--device", "abacus"], "unknown device 'abacus'"),
+    (["fit", "DATA", "-o", "m", "--memory-budget", "lots"], "is not a size"),
+    (["fit", "DATA", "-o", "FOLDER"], "'folder' is there, and is not a regular file"),
+    (["fit", "TEXTS", "-o", "m", "--format", "svg"], "--format svg is not known: use one of tsv"),
+    (["fit", "TEXTS", "-o", "m", "--encoding", "nope"], "--encoding nope is none that Python"),
+    (["fit", "TEXTS", "-o", "m", "--ngrams", "2,1"], "--ngrams takes two numbers"),
+    (["fit", "TEXTS", "-o", "m", "--min-df", "-1"], "--min-df one from 1 or a share"),
+    (["fit", "TEXTS", "-o", "m", "--norm", "l7"], "'l7' is not one of 'l2', 'l1', 'none'"),
     (["fit", "DATA", "-o", "nowhere/m"], "the folder 'nowhere' of the output does not exist"),
     (["fit", "TEXTS", "-o", "m", "--ngrams", "two"], "--ngrams takes two numbers"),
     (["fit", "TEXTS", "-o", "m", "--batch-rows", "5"], "--batch-rows needs --vectorizer hashing"),
@@ -543,27 +931,44 @@ _USAGE = [
     (["fit", "TEXTS", "-o", "m", "--batch-rows", "5", "--test-size", "0.5"], "not --test-size"),
     (["fit", "TEXTS", "-o", "m", "--vectorizer", "hashing", "--min-df", "2"], "no min_df"),
     (["fit", "TEXTS", "-o", "m", "--token-pattern", "("], "is no regular expression"),
+    (["fit", "TEXTS", "-o", "m", "--analyzer", "char", "--stop-words", "english"],
+     "--token-pattern and --stop-words are for words"),
     (["predict", "MODEL", "DATA", "--proba", "--decision"], "exclude each other"),
     (["predict", "-", "-"], "cannot both be stdin"),
+    (["predict", "MODEL", "DATA", "-o", "FOLDER"], "'folder' is there, and is not a regular file"),
+    (["select", "MODEL", "DATA", "-o", "FOLDER"], "'folder' is there, and is not a regular file"),
+    (["select", "MODEL", "DATA", "-o", "columns.xyz"], "use .npz, .npy, .csv or .tsv"),
     (["path", "DATA", "--plot", "path.xyz"], "is no name of a picture"),
+    (["path", "DATA", "--plot", "FOLDER"], "'folder' is there, and is not a regular file"),
+    (["path", "DATA", "-o", "FOLDER"], "'folder' is there, and is not a regular file"),
+    (["path", "DATA", "-e", "gmeb"], "the estimator gmeb has one solution"),
+    (["path", "DATA", "--ks", "0"], "'0' is no number of features"),
+    (["path", "DATA", "--cv", "3", "--n-splits", "2"], "--n-splits and --test exclude each other"),
+    (["path", "DATA", "--scoring", "f1_marco"],
+     "'f1_marco' is no score of scikit-learn: use others, as f1_macro"),
+    (["path", "DATA", "--scoring", "accuracy,accuracy"], "'accuracy' is named twice"),
+    (["path", "DATA", "--scoring", "f1"],
+     "f1 is that of a positive class: name it by --pos-label, one of calm, loud"),
+    (["path", "DATA", "--scoring", "f1", "--pos-label", "odd"], "odd is not one of two classes"),
+    (["permute", "DATA", "-e", "gmeb"], "the estimator gmeb has no gains of single features"),
+    (["permute", "DATA", "-k", "3"], "all features are compared: leave --k out"),
+    (["permute", "DATA", "-o", "FOLDER"], "'folder' is there, and is not a regular file"),
+    (["demo", "--device", "abacus"], "unknown device 'abacus'"),
     (["nothing"], "No such command 'nothing'"),
 ]  # fmt: skip
 _FAILURES = [
     (["fit", "missing.tsv", "-o", "m"], "missing.tsv: No such file or directory"),
     (["fit", "UNLABELLED", "-o", "m"], "holds no labels: name their column with --label"),
     (["fit", "DATA", "-o", "m", "--device", "cuda:99"], "cuda:99"),
-    (["fit", "DATA", "-o", "FOLDER"], "is not a regular file"),
     (["predict", "DATA", "DATA"], "is not a model file of gpucenters"),
     (["predict", "missing", "DATA"], "missing: No such file or directory"),
+    (["permute", "DATA", "--groups", "missing"], "missing: No such file or directory"),
     (["predict", "MODEL", "TEXTS"], "holds texts, and the model takes numbers"),
     (["predict", "MODEL", "OTHER"], "lacks 1 column of the 2 that the model takes"),
     (["predict", "MODEL", "NARROW"], "7 features"),
-    (["select", "MODEL", "DATA", "-o", "columns.xyz"], "use .npz, .npy, .csv or .tsv"),
     (["select", "MODEL", "DATA", "-o", "c.npy", "-k", "5"], "--full"),
-    (["path", "DATA", "--scoring", "nothing"], "nothing"),
     (["fit", "OTHER", "-o", "m", "--text", "t"], "--text is for tsv, csv, parquet, feather, and"),
     (["fit", "TEXTS", "-o", "m", "--label", "no"], "there is no column 'no' for --label; the"),
-    (["fit", "TEXTS", "-o", "m", "--format", "svg"], "--format svg is not valid: use one of tsv"),
     (["fit", "latin.tsv", "-o", "m"], "(such as --encoding latin-1)"),
     (["fit", "zero.svm", "-o", "m"], "say --zero-based."),
     (["fit", "text=1.csv", "-o", "m"],
@@ -588,7 +993,6 @@ _FAILURES = [
      "--test-size 0.2 of 4 samples"),
     (["path", "few.csv", "--label", "kind"], "--cv 5 folds need as many samples of a class"),
     (["path", "few.csv", "--label", "kind", "--n-splits", "2"], "--test-size"),
-    (["demo", "--device", "abacus"], "unknown device 'abacus'"),
 ]  # fmt: skip
 
 
@@ -632,7 +1036,8 @@ def test_what_is_wrong_is_said_on_stderr(
     run(*(there.get(argument, argument) for argument in arguments), code=code)
     assert message in run.err and run.out == ""
     if code == 1:
-        assert run.err.startswith("error: ") and run.err.count("\n") == 1
+        lines = [line for line in run.err.splitlines() if not line.startswith("model: ")]
+        assert len(lines) == 1 and lines[0].startswith("error: ")
     assert sorted(Path.cwd().iterdir()) == before
 
 
@@ -734,6 +1139,74 @@ def test_output_that_nobody_reads_ends_a_command_quietly(
     assert capfd.readouterr().err == ""
 
 
+def _shell(command: str, *arguments: Any, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A command line of the shell, with gpucenters as $G."""
+    return subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command}", "bash", *map(str, arguments)],
+        env=os.environ | {"G": f"{sys.executable} -m gpucenters"} | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_what_a_terminal_cannot_show_is_printed_as_an_escape(
+    run: Run, numbers: str, tmp_path: Path
+) -> None:
+    X, y, _ = _numbers()
+    data, model = tmp_path / "data.npz", tmp_path / "model"
+    np.savez(data, X=X, y=np.where(y == "loud", "größer", "kleiner"))
+    command = "$G fit $1 -o $2 --test $1 && $G inspect $2"
+    done = _shell(command, data, model, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0, done.stderr
+    assert r"gr\xf6\xdfer" in done.stdout
+    done = _shell("$G path $1 --ks 1,2,3", data, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0 and "################  best" in done.stdout
+    assert "\\u" not in done.stdout
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+def test_streams_that_are_full_or_closed_are_named(run: Run, numbers: str, tmp_path: Path) -> None:
+    run("fit", numbers, "-o", tmp_path / "model")
+    full = "error: standard output: No space left on device\n"
+    closed = "error: standard output: Bad file descriptor\n"
+    for command, message in (
+        ("$G inspect $1 > /dev/full", full),
+        ("$G predict $1 $2 > /dev/full", full),
+        ("$G inspect $1 >&-", closed),
+        ("$G predict $1 - <&-", "error: standard input, line 1, column 1: there are no samples.\n"),
+    ):
+        done = _shell(command, tmp_path / "model", numbers)
+        assert (done.returncode, done.stderr) == (1, message)
+    done = _shell("$G inspect $1 2>&-", tmp_path / "model")
+    assert done.returncode == 0 and "L2CenterClassifier" in done.stdout
+
+
+def test_a_full_disk_is_reported_with_the_name_of_the_file(
+    run: Run, numbers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    run("fit", numbers, "-o", tmp_path / "model", code=1)
+    assert run.err.endswith(f"error: {tmp_path / 'model'}: No space left on device\n")
+
+
+def test_an_interrupt_while_modules_are_imported_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Interrupted(types.ModuleType):
+        def __getattr__(self, name: str) -> Any:
+            raise KeyboardInterrupt
+
+    for name in [n for n in sys.modules if n.startswith("gpucenters.cli.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "typer", Interrupted("typer"))
+    assert main(["devices"]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
 def test_sigterm_is_an_interrupt() -> None:
     before = signal.getsignal(signal.SIGTERM)
     try:
@@ -768,6 +1241,15 @@ def test_devices_are_listed(run: Run) -> None:
     assert run.json("devices")[0] == {
         "name": "cpu", "usable": True, "description": "NumPy on the host"
     }  # fmt: skip
+
+
+def test_no_part_of_the_help_is_taken_for_markup(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    assert "Number of folds. [default: (5)]" in " ".join(run("path", "--help").split())
+    commands: Any = typer.main.get_command(app.app)
+    for command in commands.commands.values():
+        for parameter in command.params:
+            assert "[" not in (parameter.help or "")
 
 
 def test_help_names_the_formats_of_the_readers(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -238,7 +238,7 @@ def test_the_bound_on_rounding_holds(scale: str | None, kind: Any) -> None:
         X, rows = X + rng.normal(size=X.shape), rows + rng.normal(size=rows.shape)
         rows *= 10.0 ** rng.integers(0, 10, rows.shape) * rng.choice([-1, 1], rows.shape)
         model = L2CenterClassifier(scale=scale).fit(X, y)
-        ctx, form = Context.of(HOST), model._form()
+        ctx, form = Context.of(HOST), model._decision().form
         block = as_block(kind(rows), HOST, summed=False, checked=True)
         every = np.arange(X.shape[1])
         size, constant = form.rounding

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.fixes import parse_version
 
+import gpucenters
 from gpucenters import L1CenterClassifier, L2CenterClassifier
 
 MODELS = [L2CenterClassifier(k=3), L1CenterClassifier(k=2, scale="std")]
@@ -69,3 +71,11 @@ def test_selection_for_a_logistic_regression_on_the_device(model: Any, labels: A
     expected = make_pipeline(clone(model), LogisticRegression()).fit(X, y)
     np.testing.assert_allclose(pipeline[-1].coef_.get(), expected[-1].coef_, rtol=1e-3)
     assert abs(pipeline.score(cupy.asarray(X), labels) - expected.score(X, y)) < 0.03
+    file = io.BytesIO()
+    gpucenters.save(pipeline, file)
+    for device in (None, "cpu"):
+        file.seek(0)
+        loaded = gpucenters.load(file, device)
+        data = X if device else cupy.asarray(X)
+        found, expected_there = loaded.predict(data), pipeline.predict(cupy.asarray(X))
+        assert type(loaded[-1].coef_) is type(data) and found.tolist() == expected_there.tolist()

@@ -488,6 +488,22 @@ def test_a_newer_version_is_named() -> None:
         loaded(newer)
 
 
+def test_the_versions_that_wrote_a_file_are_in_its_errors() -> None:
+    newer = {"gpucenters": "9.1", "scikit-learn": "2.0"}
+    content = _file({"arrays": 0, "versions": newer, "model": {"class": "NewerClassifier"}})
+    why = r"not know the model 'NewerClassifier'\. \(Written with gpucenters 9.1, scikit-learn 2.0"
+    with pytest.raises(ValueError, match=why):
+        loaded(content)
+    content = _file({"arrays": 0, "versions": {"gpucenters": "9.1"}, "model": {}, "other": {}})
+    with pytest.raises(ValueError, match=r"sections \['other'\].*gpucenters 9.1"):
+        loaded(content)
+    for versions in (None, [], "9.1", 9):
+        with pytest.raises(ValueError, match="does not hold a model"):
+            loaded(_file({"arrays": 0, "versions": versions}))
+    assert f'"gpucenters": "{gpucenters.__version__}"'.encode() in SMALL
+    assert f'"numpy": "{np.__version__}"'.encode() in SMALL
+
+
 FOREIGN = [b"PK\x03\x04 and more", pickle.dumps([1] * 99), b"\x93NUMPY\x01\0", b"x", b"text " * 99]
 
 
@@ -548,6 +564,7 @@ WRONG = {
     "no model": _file({"arrays": 0}),
     "unknown section": _file({"arrays": 0, "model": {}, "other": {}}),
     "unknown model": _file({"arrays": 0, "model": {"class": "os.system"}}),
+    "a key twice": _file(b'{"arrays": 0, "model": {"class": "A", "class": "B"}}'),
     "nothing in it": _file({"arrays": 0, "model": {"class": "L2CenterClassifier"}}),
 }
 
@@ -558,6 +575,7 @@ WHY = {
     "no width": "<U0",
     "objects": "object",
     "more bytes": "after the last array",
+    "a key twice": "is there twice",
     "unknown section": "sections .'other'",
     "unknown model": "does not know the model 'os.system'",
 }
@@ -597,6 +615,7 @@ def _changed(**changes: Any) -> bytes:
     [
         {"n_features_in_": 2},
         {"n_features_in_": 2**40},
+        {"n_features_in_": 10**12, "n_features": 10**12},
         {"n_features": 4},
         {"support": {"device": 0}},
         {"gain": {"device": 0}},

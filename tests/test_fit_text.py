@@ -89,6 +89,7 @@ def test_vectorizers_by_name() -> None:
     expected = CountVectorizer(ngram_range=(1, 2), min_df=3, token_pattern="x")
     assert repr(count) == repr(expected) and type(count) is gpucenters.text.CountVectorizer
     assert repr(make_vectorizer("tfidf", norm=None)) == repr(TfidfVectorizer(norm=None))
+    assert repr(make_vectorizer("tfidf", binary=True)) == repr(TfidfVectorizer(binary=True))
     hashing = make_vectorizer("hashing", n_features=99)
     assert (hashing.n_features, hashing.alternate_sign, hashing.norm) == (99, False, None)
     with pytest.raises(ValueError, match="hashing sees one text at a time and knows no min_df"):

@@ -14,7 +14,10 @@ PROJECT = tomllib.loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))
 EXTRAS = PROJECT["project"]["optional-dependencies"]
 WANTED = {
     "build": PROJECT["build-system"]["requires"],
-    "cpu": [*PROJECT["project"]["dependencies"], *EXTRAS["cli"], *EXTRAS["plot"]],
+    "cpu": [
+        *PROJECT["project"]["dependencies"],
+        *(of for extra in ("cli", "plot", "tables", "anndata") for of in EXTRAS[extra]),
+    ],
     "cuda12": EXTRAS["cuda12"],
     "cuda13": EXTRAS["cuda13"],
 }

@@ -139,7 +139,6 @@ def test_merge_interrupted_at_any_line_is_not_torn(
     other = model.statistics(S[12:], y[12:])
 
     def bits(statistics: Any) -> list[Any]:
-        statistics.undo()
         found = [np.asarray(a).tobytes() for _, _, a in statistics._arrays()]
         return [*found, list(statistics.class_weight), list(statistics.count)]
 

@@ -14,6 +14,19 @@ import numpy as np
 import pytest
 
 
+def test_a_matrix_that_is_not_positive_definite_is_solved_all_the_same(backend: Any) -> None:
+    from gpucenters.arrays.backend import backend_of
+    from gpucenters.arrays.linalg import factorised
+
+    matrix = np.asarray([[2.0, 1.0, 3.0], [1.0, 5.0, 0.5], [3.0, 0.5, 1.0]])
+    assert np.linalg.eigvalsh(matrix)[0] < 0 < np.linalg.eigvalsh(matrix)[1]
+    b = np.asarray([1.0, -2.0, 0.5])
+    there = backend.array(matrix)
+    with backend_of(there).current():
+        found = factorised(there, backend_of(there))(backend.array(b))
+    np.testing.assert_allclose(matrix @ backend.host(found), b, atol=1e-12)
+
+
 def test_blas_has_its_threads_again_after_the_last_context() -> None:
     from threadpoolctl import threadpool_info, threadpool_limits
 

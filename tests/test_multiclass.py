@@ -42,7 +42,7 @@ from gpucenters.multiclass import (
     OneVsRestClassifier,
     OutputCodeClassifier,
 )
-from gpucenters.multiclass._trees import code_book, random_tree, tree_of_distances
+from gpucenters.multiclass.nested_dichotomies import code_book, random_tree, tree_of_distances
 
 K = 8
 RNG = np.random.default_rng(0)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import inspect
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import gpucenters
+import gpucenters.multiclass
+import gpucenters.solvers
 
 
 def test_each_public_name_has_a_module_and_an_import_for_type_checkers() -> None:
@@ -21,7 +27,9 @@ def test_each_public_name_has_a_module_and_an_import_for_type_checkers() -> None
         if isinstance(node, ast.ImportFrom) and node.level == 1
         for alias in node.names
     }
-    assert seen == gpucenters._MODULES
+    for name, module in seen.items():
+        found = getattr(importlib.import_module(f"gpucenters.{module}"), name)
+        assert getattr(gpucenters, name) is found
     assert sorted([*seen, "__version__"]) == gpucenters.__all__
 
 
@@ -33,6 +41,22 @@ def test_names_are_there_for_star_imports_dir_and_pickles() -> None:
     assert {*gpucenters.__all__, "solvers", "estimators"} <= set(dir(gpucenters))
     kind = gpucenters.L2CenterClassifier
     assert pickle.loads(pickle.dumps(kind)) is kind
+
+
+@pytest.mark.parametrize(
+    "module", [gpucenters, gpucenters.multiclass, gpucenters.solvers], ids=lambda m: m.__name__
+)
+def test_docstrings_have_an_entry_for_each_parameter_in_the_order_of_the_signature(
+    module: Any,
+) -> None:
+    for name in module.__all__:
+        documented = getattr(module, name)
+        doc = inspect.getdoc(documented) if callable(documented) else None
+        found = re.search(r"\nParameters\n-+\n(.+?)(\n\n|$)", doc or "", re.DOTALL)
+        if found:
+            entries = [line for line in found[1].split("\n") if line[0] != " "]
+            names = [n.strip(" *") for e in entries for n in e.split(" : ")[0].split(",")]
+            assert names == list(inspect.signature(documented).parameters), name
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -29,6 +29,7 @@ from stand_in import counts, on_stand_in
 from strategies import quietly
 
 from gpucenters import (
+    GMEBClassifier,
     L1CenterClassifier,
     L2CenterClassifier,
     MahalanobisCenterClassifier,
@@ -41,7 +42,7 @@ from gpucenters import (
     sparsity_path,
 )
 from gpucenters.estimators._path import predict_path
-from gpucenters.paths.numbers_of_features import resolve_ks
+from gpucenters.paths.sparsity_path import resolve_ks
 from gpucenters.solvers.path_scores import doubtful_scores
 
 MODELS = [
@@ -208,7 +209,7 @@ def test_samples_between_equal_classes_are_not_scored_again(
         raise AssertionError("samples were scored again")
 
     monkeypatch.setattr("gpucenters.estimators._path._score_again", refuse)
-    monkeypatch.setattr(type(model), "_scores_of_supports", refuse)
+    monkeypatch.setattr("gpucenters.estimators._path.scores_of_supports", refuse)
     found = quietly(predict_path, every, backend.array(X), [2, 4, 5])
     assert set(found.codes.ravel().tolist()) == {0, 1}
 
@@ -519,6 +520,8 @@ def test_wrong_parameters_are_refused(on_host: Any) -> None:
     model = L2CenterClassifier()
     with pytest.raises(TypeError, match="takes a model of gpucenters"):
         sparsity_path(sklearn.neighbors.NearestCentroid(), X, y)
+    with pytest.raises(TypeError, match="every number of features, and GMEBClassifier has none"):
+        sparsity_path(GMEBClassifier(), X, y)
     with pytest.raises(ValueError, match="given together"):
         sparsity_path(model, X, y, X_test=X)
     with pytest.raises(ValueError, match="excludes cv"):

@@ -11,9 +11,11 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from gpucenters import (
+    GMEBClassifier,
     L1CenterClassifier,
     L2CenterClassifier,
     MahalanobisCenterClassifier,
+    SparsePoissonNB,
     SparsityPath,
     SparsityPathDisplay,
     plot_centers,
@@ -154,7 +156,128 @@ def test_picture_of_paths(pyplot: Any) -> None:
     again = SparsityPath(KS, {"accuracy": SCORES}).plot(ax, name="second", linestyle="--")
     assert again is ax and len(ax.lines) == 6
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert labels == ["Model", "second", "best k", "one-standard-error rule"]
+    others = ["± 1 standard deviation", "best k", "one-standard-error rule"]
+    assert labels == ["Model", "second", *others]
+
+
+def _inside(figure: Any) -> bool:
+    """Whether all that is shown is inside the figure."""
+    figure.canvas.draw()
+    shown = figure.get_tightbbox()
+    return bool(shown.min.min() >= 0 and np.all(shown.max <= figure.get_size_inches()))
+
+
+def _plain_legend(ax: Any) -> list[str]:
+    """The names of a legend, none of which is read as mathematics."""
+    texts = ax.get_legend().get_texts()
+    assert not any(text.get_parse_math() for text in texts)
+    return [text.get_text() for text in texts]
+
+
+def _groups(classes: Any, m: int = 30) -> tuple[np.ndarray, np.ndarray]:
+    """The first features tell the classes apart, each of them one."""
+    rng, codes = np.random.default_rng(0), np.arange(10 * len(classes)) % len(classes)
+    X = rng.normal(size=(len(codes), m)) + 4 * (codes[:, None] == np.arange(m))
+    return X, np.asarray(classes)[codes]
+
+
+def test_picture_of_a_path_has_plain_ticks_between_powers_of_ten(pyplot: Any) -> None:
+    ax = SparsityPath([1, 30], {"accuracy": [[0.5, 0.6], [0.7, 0.8]]}).plot(name="_ $l_2$")
+    assert _plain_legend(ax)[0] == "_ $l_2$" and _inside(ax.figure)
+    low, high = ax.get_xlim()
+    shown = [t.get_text() for t, x in zip(ax.get_xticklabels(), ax.get_xticks(), strict=True)
+             if low <= x <= high]  # fmt: skip
+    assert shown == ["1", "2", "5", "10", "20"]
+
+
+def test_picture_of_a_single_k_has_its_deviation(pyplot: Any) -> None:
+    ax = SparsityPath([7], {"accuracy": [[0.5, 0.7]]}).plot()
+    (band,) = ax.collections
+    np.testing.assert_allclose(band.get_segments()[0][:, 1], [0.5, 0.7])
+
+
+def test_picture_of_several_scores_has_a_panel_for_each(pyplot: Any) -> None:
+    scores = {"accuracy": SCORES, "neg_log_loss": -np.asarray(SCORES)}
+    path = SparsityPath(KS, scores, estimator="Model")
+    panels = path.plot()
+    assert [ax.get_ylabel() for ax in panels] == ["accuracy", "neg log loss"]
+    assert panels[1].lines[0].get_ydata()[0] == pytest.approx(-0.6) and _inside(panels[0].figure)
+    again = path.plot(panels, name="second")
+    assert again is panels and len(panels[1].lines) == 6
+    assert path.plot(pyplot.subplots()[1]).get_ylabel() == "accuracy"
+    assert path.plot(scoring="neg_log_loss").get_ylabel() == "neg log loss"
+
+
+NAMES = {
+    "long": ["T cells, CD4 positive, alpha-beta memory, activated", "B cells\nof bone marrow"],
+    "underscores": ["_negative", "_positive"],
+    "dollars": ["$5 or $6", "a_b^c $x$"],
+}
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_names_in_pictures_are_whole_and_literal(kind: str, pyplot: Any) -> None:
+    X, y = _groups(NAMES[kind])
+    names = [f"{NAMES[kind][0]} {i}" for i in range(30)]
+    model = L2CenterClassifier(k=25).fit(X, y)
+    ax = plot_centers(model, 25, feature_names=names)
+    shown = {"long": ["B cells of bone marrow", "T cells, CD4 positiv…ta memory, activated"]}
+    assert _plain_legend(ax) == shown.get(kind, NAMES[kind]) and _inside(ax.figure)
+    path = sparsity_path(model, X, y, ks=[1, 30], n_splits=2, random_state=0)
+    frequency = path.plot_selection_frequency(25, feature_names=names)
+    for each in (ax, frequency):
+        ticks = each.get_yticklabels()
+        assert len({text.get_text() for text in ticks}) == 25 and _inside(each.figure)
+        assert not any(text.get_parse_math() for text in ticks)
+    if kind != "long":
+        assert ax.get_yticklabels()[0].get_text() == names[model.ranking_[0]]
+
+
+@pytest.mark.parametrize("n", [10, 25, 60])
+def test_every_class_in_a_picture_has_its_own_look_and_name(n: int, pyplot: Any) -> None:
+    X, y = _groups([f"type {c:02}" for c in range(n)])
+    ax = plot_centers(L2CenterClassifier(k=8).fit(X, y))
+    colors = {tuple(points.get_facecolor()[0]) for points in ax.collections[1:]}
+    assert len(colors) == n and _plain_legend(ax) == sorted(set(y)) and _inside(ax.figure)
+
+
+def test_picture_of_scaled_centers_shows_differences_in_their_scale(pyplot: Any) -> None:
+    X, y = _groups(["a", "b"])
+    X = (X + 100) * np.logspace(-4, 4, 30)
+    model = L2CenterClassifier(k=5, scale="std").fit(X, y)
+    ax = plot_centers(model)
+    drawn = np.stack([points.get_offsets()[:, 0] for points in ax.collections[1:]])
+    np.testing.assert_allclose(drawn.sum(axis=0), 0, atol=1e-12)
+    in_units = (drawn[1] - drawn[0]) * model.scale_[model.ranking_]
+    found = np.diff(model.centers_, axis=0)[0][np.searchsorted(model.support_, model.ranking_)]
+    np.testing.assert_allclose(in_units, found)
+    assert ax.get_xscale() == "linear" and np.abs(np.diff(drawn, axis=0)).max() < 3
+    plain = plot_centers(model, scaled=False).collections[1].get_offsets()[:, 0]
+    np.testing.assert_allclose(plain, model.centers_[0, np.argsort(model.ranking_).argsort()])
+    rates = SparsePoissonNB(k=5, scale="dispersion").fit(np.abs(X), y)
+    assert plot_centers(rates).get_xlabel() == "class center"
+    with pytest.raises(ValueError, match="scaled=True needs a model with scale_"):
+        plot_centers(L2CenterClassifier(k=5).fit(X, y), scaled=True)
+
+
+@pytest.mark.parametrize(("offset", "expected"), [(5, "log"), (0, "symlog")])
+def test_centers_of_different_sizes_have_a_logarithmic_axis(
+    offset: float, expected: str, pyplot: Any
+) -> None:
+    X, y = _groups(["a", "b"], 3)
+    ax = plot_centers(L2CenterClassifier().fit((X + offset) * [1, 1e-2, 1e-4], y))
+    assert ax.get_xscale() == expected and _inside(ax.figure)
+
+
+def test_letters_that_the_font_lacks_come_from_another_or_a_warning_says_so(pyplot: Any) -> None:
+    X, y = _groups(["β", "δ"])
+    with pyplot.rc_context({"font.family": ["cmtt10"]}):
+        ax = plot_centers(L2CenterClassifier(k=3).fit(X, y))
+    for text in (*ax.get_legend().get_texts(), *ax.get_yticklabels()):
+        assert text.get_fontfamily()[0] == "cmtt10" and len(text.get_fontfamily()) > 1
+        text.get_window_extent(ax.figure.canvas.get_renderer())  # warns of letters it does not find
+    with pytest.warns(UserWarning, match="no installed font has the letters \U000e01f0"):
+        plot_centers(L2CenterClassifier(k=3).fit(X, y), feature_names=["\U000e01f0"] * 30)
 
 
 def test_displays(pyplot: Any) -> None:
@@ -176,6 +299,7 @@ def test_picture_of_centers(pyplot: Any) -> None:
     ax = plot_centers(model, n=4)
     names = [text.get_text() for text in ax.get_yticklabels()]
     assert names == [frame.columns[i] for i in model.ranking_[:4]]
+    ax = plot_centers(model, n=4, scaled=False)
     offsets = [points.get_offsets() for points in ax.collections[1:]]
     for c, points in enumerate(offsets):
         medians = frame[y == model.classes_[c]].median()
@@ -220,6 +344,8 @@ def test_wrong_pictures_are_refused(pyplot: Any) -> None:
         plot_centers(model, n=0)
     with pytest.raises(TypeError, match="takes a model of gpucenters"):
         plot_centers(SparsityPath)
+    with pytest.raises(TypeError, match="every number of features, and GMEBClassifier has none"):
+        plot_centers(GMEBClassifier())
 
 
 def _supports(feature: int) -> dict[str, Any]:

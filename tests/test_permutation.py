@@ -486,7 +486,7 @@ def test_what_cannot_be_permuted_is_refused() -> None:
     X, y = _problem(2)
     with pytest.raises(TypeError, match="change with the labels"):
         permutation_gains(MahalanobisCenterClassifier(), X, y)
-    with pytest.raises(TypeError, match="classifier of gpucenters"):
+    with pytest.raises(TypeError, match="model of gpucenters"):
         permutation_gains(object(), X, y)
     for count in (0, True, 2.5):
         with pytest.raises(ValueError, match="n_permutations"):

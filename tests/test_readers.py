@@ -443,7 +443,7 @@ def test_what_decompresses_to_too_much_is_not_held(
 ) -> None:
     row = b"x\t" + b"a" * 996 + b"\n"
     path = write(tmp_path / "rows.tsv.gz", gzip.compress(row * 10_000))
-    with pytest.raises(ReadError, match=r"line 1002, column 1: there are more than 1,000,000"):
+    with pytest.raises(ReadError, match=r"line 835, column 1: there are more than 1,000,000"):
         read(path, max_bytes=1_000_000)
     monkeypatch.setattr(lines, "LONGEST", 2**20)
     line = write(tmp_path / "line.tsv", gzip.compress(bytes(2**25)))
@@ -455,6 +455,18 @@ def test_what_decompresses_to_too_much_is_not_held(
         assert tracemalloc.get_traced_memory()[1] < 6 * 2**20
     finally:
         tracemalloc.stop()
+
+
+def test_short_lines_count_with_the_objects_that_they_become(tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.tsv", b"a\tb c\n" * 20_000)  # 120 kB, and 4 MB in memory
+    tracemalloc.start()
+    try:
+        with pytest.raises(ReadError, match=r"there are more than 1,000,000 bytes to hold"):
+            read(path, max_bytes=1_000_000)
+        assert tracemalloc.get_traced_memory()[1] < 2_000_000
+    finally:
+        tracemalloc.stop()
+    assert len(read(path, max_bytes=10_000_000)) == 20_000
 
 
 class _Evil:

@@ -40,21 +40,49 @@ def _installed() -> None:
 def test_the_kernels_compile(card: str) -> None:
     done = _run(f"""
 from cupy.cuda import nvrtc
-from gpucenters.arrays import kernels
-for options in kernels.type_options():
-    program = nvrtc.createProgram(kernels.source(), "kernels.cu", (), ())
+from gpucenters.arrays import kernels, list_kernels
+names = {{
+    "kernels.cu": (
+        *("add_class_sums", "pack_lists", "unpack_values"),
+        *("scaled_differences", "round_to_40_bits"),
+    ),
+    "lists.cu": ("class_intervals", "joint_intervals", "distance_sums"),
+}}
+variants = [("kernels.cu", options) for options in kernels.type_options()]
+for file, options in variants + [("lists.cu", o) for o in list_kernels.type_options()]:
+    program = nvrtc.createProgram(kernels.source(file), file, (), ())
     try:
         # CuPy adds the last option to every compilation.
-        nvrtc.compileProgram(program, ("--gpu-architecture={card}", *options, "-ftz=true"))
+        options = (*options, *kernels.FLAGS, "-ftz=true")
+        nvrtc.compileProgram(program, ("--gpu-architecture={card}", *options))
     except nvrtc.NVRTCError:
         raise SystemExit(nvrtc.getProgramLog(program))
     machine_code = nvrtc.getCUBIN(program)
-    for name in (b"add_class_sums", b"pack_lists", b"unpack_values"):
-        assert name in machine_code
-    print("compiled", *options)
+    assert all(name.encode() in machine_code for name in names[file])
+    print("compiled")
+    for line in nvrtc.getPTX(program).decode().splitlines():
+        if ".ftz" in line or "fma." in line:
+            print(line)
 """)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("compiled") == 6
+    # Nothing takes subnormal numbers for zero, and no multiply-add is fused.
+    assert done.stdout.splitlines() == ["compiled"] * 12
+
+
+def test_errors_of_memory_and_of_linear_algebra_are_as_the_code_expects() -> None:
+    done = _run("""
+import cupy, cupyx
+from gpucenters.arrays import cuda
+error = cupy.cuda.runtime.CUDARuntimeError(2)
+assert isinstance(error, RuntimeError) and any(name in str(error) for name in cuda._NO_MEMORY)
+assert issubclass(cupy.cuda.driver.CUDADriverError, RuntimeError)
+assert issubclass(cupy.cuda.memory.OutOfMemoryError, MemoryError)
+assert issubclass(cupy.linalg.LinAlgError, ValueError)
+assert cupyx.geterr()["linalg"] == "ignore"
+with cupyx.errstate(linalg="raise"):
+    assert cupyx.geterr()["linalg"] == "raise"
+""")
+    assert done.returncode == 0, done.stderr
 
 
 def test_without_a_device_the_error_says_so() -> None:

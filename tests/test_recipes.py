@@ -10,9 +10,13 @@ import statsmodels.api as sm
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.feature_selection import f_classif
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
 
-from gpucenters import L2CenterClassifier
+from gpucenters import L2CenterClassifier, LogRatioScaler, SparseMultinomialNB, SparsePoissonNB
+from gpucenters.readers import read
+from gpucenters.text import CountVectorizer, TfidfVectorizer
 
 
 def _logit(model: L2CenterClassifier, X: np.ndarray, y: np.ndarray) -> sm.Logit:
@@ -53,3 +57,24 @@ def test_pooled_l2_centers_of_two_classes_rank_as_the_f_test() -> None:
     X, y = load_breast_cancer(return_X_y=True)
     ranking = L2CenterClassifier(scale="pooled").fit(X, y).ranking_
     np.testing.assert_array_equal(ranking, np.argsort(-f_classif(X, y)[0]))
+
+
+def test_second_stages_on_news_of_eight_classes(data_dir: Path) -> None:
+    train, test = (read(data_dir / f"r8.{part}.tsv.gz") for part in ("train", "test"))
+    counts = TfidfVectorizer(sublinear_tf=True, use_idf=False, norm=None)
+    selector = SparsePoissonNB(k=0.1, scale="dispersion")
+    for steps, stated in (
+        ([counts, selector, LogRatioScaler(), LogisticRegression(max_iter=500)], 0.970),
+        ([TfidfVectorizer(sublinear_tf=True), selector, LinearSVC()], 0.971),
+    ):
+        model = make_pipeline(*steps).fit(train.X, train.y)
+        assert abs(model.score(test.X, test.y) - stated) < 0.001
+
+
+def test_naive_bayes_alone_is_best_on_sentences_of_phrases(data_dir: Path) -> None:
+    parts = ("phrases.train", "sentences.test")
+    train, test = (read(data_dir / f"sst2.{part}.tsv.gz") for part in parts)
+    words = CountVectorizer(binary=True, token_pattern=r"(?u)\b\w+\b").fit(train.X)
+    X, there = words.transform(train.X), words.transform(test.X)
+    model = SparseMultinomialNB(k=0.1).fit(X, train.y)
+    assert [round(model.with_k(k).score(there, test.y), 3) for k in (0.1, 1.0)] == [0.802, 0.83]

@@ -230,6 +230,28 @@ def test_the_k_largest_of_many_are_those_of_a_full_sort(
                     np.testing.assert_array_equal(numpy_cupy.top_k_near(key, k, near), found)
 
 
+def test_nearly_all_features_of_many_are_those_of_a_full_sort(backend: Any) -> None:
+    m, values = 50_000, np.random.default_rng(3).permutation(50_000) / 3.0
+    for left_out in (1, 7, 300):
+        found = backend.host(select(backend.array(values), m - left_out).support)
+        np.testing.assert_array_equal(found, np.flatnonzero(values >= np.sort(values)[left_out]))
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0])  # that most have: below the k-th largest, or that
+def test_the_k_largest_where_most_are_equal_take_no_partition_of_all(
+    value: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # NumPy's takes thirty times as long there.
+    rng, m = np.random.default_rng(5), 2**17
+    key = np.where(rng.random(m) < 0.8, value, value + rng.random(m))
+    xp, sizes = array_namespace(key), []
+    partition = np.partition
+    monkeypatch.setattr(np, "partition", lambda x, n: (sizes.append(len(x)), partition(x, n))[1])
+    k = m // 4 if value else m // 8
+    np.testing.assert_array_equal(numpy_cupy.top_k(key, k, xp), portable.top_k(key, k, xp))
+    assert max(sizes, default=0) <= m // 2
+
+
 def test_select_two_of_four_equal_gains_takes_the_lower_indices(backend: Any) -> None:
     chosen = select(backend.array([3.0, 1.0, 3.0, 3.0, 2.0, 3.0]), 2)
     assert backend.host(chosen.support).tolist() == [0, 2]

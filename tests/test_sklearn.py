@@ -22,6 +22,7 @@ from gpucenters import (
     GMEBClassifier,
     L1CenterClassifier,
     L2CenterClassifier,
+    LogRatioScaler,
     MahalanobisCenterClassifier,
     ShrunkenCentroidClassifier,
     SparseBernoulliNB,
@@ -35,6 +36,7 @@ EVERY = [*KINDS, SparseBernoulliNB, SparseGaussianNB, ShrunkenCentroidClassifier
 
 
 CHECKED = [*(kind() for kind in EVERY), MahalanobisCenterClassifier(), GMEBClassifier()]
+CHECKED += [LogRatioScaler()]
 NEGATIVE = ("check_decision_proba_consistency", "check_class_weight_classifiers")
 DATA = {"wine": load_wine, "digits": load_digits, "breast cancer": load_breast_cancer}
 

@@ -246,7 +246,7 @@ def test_rows_in_the_order_of_their_classes_have_the_same_bits(
 ) -> None:
     X = scipy.sparse.random(300, 40, 0.3, format="csr", random_state=0)
     X.data[::9] = 0.0
-    block, rows = as_block(X, HOST).counted(), RNG.integers(0, 7, 300)
+    block, rows = as_block(X, HOST), RNG.integers(0, 7, 300)
     samples = make_samples(rows, 300, HOST, sample_weight=weights).with_exposure(RNG.random(300))
     ctx = replace(Context.of(HOST), chunk=64)
     # Partitions that cut rows.

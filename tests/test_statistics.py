@@ -399,18 +399,17 @@ def test_many_classes_kept_together_do_not_merge_into_unions(monkeypatch: Any) -
     assert apart.scatter.shape == (3, 5, 5) and together.scatter.shape == (2, 5, 5)
 
 
-def test_scatter_matrices_kept_together_merge(monkeypatch: Any) -> None:
+def test_scatter_matrices_kept_together_merge() -> None:
     from gpucenters.arrays.context import Context
     from gpucenters.blocks.convert import as_block
     from gpucenters.blocks.samples import make_samples
-    from gpucenters.statistics import CrossMoments, cross_moments
+    from gpucenters.statistics import CrossMoments, Recipe
 
-    monkeypatch.setattr(cross_moments, "_MOST_APART", 0)
-    final, ctx = [20.0, 20.0, 20.0], Context.of(_HOST)
+    recipe, ctx = Recipe("cross moments", final=(20.0, 20.0, 20.0)), Context.of(_HOST)
 
     def of(rows: slice) -> CrossMoments:
-        part = CrossMoments.empty(_HOST, 3, 5, fourth=False, final=final)
-        return part.add(as_block(X[rows], _HOST), make_samples(y[rows], len(y[rows]), _HOST), ctx)
+        block = as_block(X[rows], _HOST)
+        return recipe.empty(block, 3).add(block, make_samples(y[rows], len(y[rows]), _HOST), ctx)
 
     whole = of(slice(0, 60))
     merged = of(slice(0, 25)).merge(of(slice(25, 60)))
@@ -550,30 +549,35 @@ def test_statistics_of_other_values_or_moments_do_not_serve_a_model() -> None:
 
 @pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array])
 @pytest.mark.parametrize("model", MODELS, ids=str)
-def test_a_batch_that_was_not_committed_is_taken_back_by_every_method(
-    model: Any, kind: Any
+@pytest.mark.parametrize("wide", [False, True], ids=["narrow", "wide"])
+def test_statistics_with_a_batch_leave_the_others_as_they_are_until_they_settle(
+    model: Any, kind: Any, wide: bool
 ) -> None:
     from gpucenters.arrays.context import Context
     from gpucenters.blocks.convert import as_block
     from gpucenters.blocks.samples import make_samples
 
-    batch = model._read(as_block(kind(X[30:]), _HOST))
-    samples, ctx = make_samples(y[30:], 30, _HOST, n_classes=3), Context.of(_HOST)
+    data = np.concatenate([X, np.zeros((60, 300))], axis=1) if wide else X
+    block = model._read(as_block(kind(data[54:]), _HOST))
+    batch = block, make_samples(y[54:], 6, _HOST, n_classes=3), Context.of(_HOST)
 
-    def made(batches: int = 0) -> Statistics:
-        statistics = model.statistics(kind(X[:30]), y[:30], classes=[0, 1, 2])
-        for _ in range(batches):  # as an interrupt before the assignment leaves them
-            statistics.add_batch(batch, samples, ctx)
-        return statistics
+    def before() -> Statistics:
+        return model.statistics(kind(data[:54]), y[:54], classes=[0, 1, 2])
 
-    kept = _bits(made())
-    assert [a.tobytes() for _, _, a in made(1)._arrays()] != kept[:-2]
-    assert _bits(made(1).copy()) == kept
-    assert _bits(made(1).to("cuda")) == kept
-    assert _bits(pickle.loads(pickle.dumps(made(1)))) == kept
-    assert _bits(made(1).merge_classes([0, 1, 2])) == _bits(made().merge_classes([0, 1, 2]))
-    assert _bits(made(1).merge(made(1))) == _bits(made().merge(made()))
-    assert _bits(made(2)) == kept
+    def after() -> Statistics:
+        return before().add_batch(*batch)
+
+    kept, expected = _bits(before()), _bits(before().add_batch(*batch, shared=True))
+    assert kept != expected
+    statistics = before()
+    statistics.add_batch(*batch)  # an interrupt before the assignment leaves it at this
+    assert _bits(statistics) == kept
+    assert _bits(after().copy()) == expected
+    assert _bits(after().to("cuda")) == expected
+    assert _bits(pickle.loads(pickle.dumps(after()))) == expected
+    assert _bits(after().add_batch(*batch)) == _bits(after().copy().add_batch(*batch))
+    assert _bits(after().merge_classes([0, 1, 2])) == _bits(after().copy().merge_classes([0, 1, 2]))
+    assert _bits(after().merge(after())) == _bits(after().copy().merge(after().copy()))
 
 
 def test_merged_classes_are_in_the_order_of_three_labels() -> None:
@@ -650,7 +654,7 @@ def test_a_stream_of_sparse_rows_keeps_the_squared_norms_of_its_sums() -> None:
     stream, matrix = L2CenterClassifier(), scipy.sparse.csr_array(values)
     for i in range(12):
         stream.partial_fit(matrix[i : i + 1], [i % 2], classes=[0, 1])
-        kept = stream._fitted.statistics
+        kept = stream._ready().statistics
         np.testing.assert_allclose(kept.norms, (kept.total**2).sum(axis=1), rtol=1e-12)
 
 

@@ -6,10 +6,13 @@ import contextlib
 import copy
 import io
 import pickle
+import re
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from conftest import BACKENDS, cupy
 from sklearn.base import clone
@@ -20,8 +23,11 @@ from sklearn.feature_extraction.text import (
     TfidfTransformer,
     TfidfVectorizer,
 )
+from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+from sklearn.svm import LinearSVC
 from stand_in import on_stand_in
 from test_files import ATTRIBUTES, FULL_ATTRIBUTES, assert_equal, resealed
 
@@ -30,6 +36,7 @@ from gpucenters import (
     DeviceUnavailableError,
     L1CenterClassifier,
     L2CenterClassifier,
+    LogRatioScaler,
     MahalanobisCenterClassifier,
     SparseBernoulliNB,
     SparseMultinomialNB,
@@ -176,6 +183,48 @@ def test_with_full_everything_goes_on(name: str) -> None:
     assert_predicts_as(there, fitted)
 
 
+SECOND = [
+    (LogisticRegression(C=0.5, class_weight={"no": 2.0}),),
+    (LinearSVC(fit_intercept=False, random_state=0),),
+    (StandardScaler(with_mean=False), LogisticRegression(fit_intercept=False, solver="newton-cg")),
+    (MaxAbsScaler(), LinearSVC(C=2.0, random_state=0)),
+    (LogRatioScaler(alpha=0.5), LogisticRegression()),
+]
+
+
+@pytest.mark.parametrize("second", SECOND, ids=str)
+@pytest.mark.parametrize(("name", "classes"), [("own count", 2), ("tf-idf", 3), (None, 2)])
+def test_a_second_stage_comes_back_with_the_same_bits(
+    name: str | None, second: tuple[Any, ...], classes: int
+) -> None:
+    y = np.where(Y == "né", "no", Y) if classes == 2 else Y
+    vectorizer = [] if name is None else [clone(VECTORIZERS[name])]
+    texts = TEXTS if vectorizer else VECTORIZERS["count"].fit_transform(TEXTS)
+    fitted = make_pipeline(*vectorizer, L2CenterClassifier(k=4), *map(clone, second)).fit(texts, y)
+    for full in (False, True):
+        there = again(fitted, full=full)
+        assert there.predict(texts).tolist() == fitted.predict(texts).tolist()
+        assert_equal(there.decision_function(texts), fitted.decision_function(texts))
+        if hasattr(fitted, "predict_proba"):
+            assert_equal(there.predict_proba(texts), fitted.predict_proba(texts))
+        assert [*there.named_steps] == [*fitted.named_steps]
+        for found, expected in zip(
+            there.steps[-len(second) :], fitted.steps[-len(second) :], strict=True
+        ):
+            assert str(found) == str(expected)
+            assert vars(found[1]).keys() == vars(expected[1]).keys()
+        assert there.fit(texts, y).predict(texts).tolist() == fitted.predict(texts).tolist()
+
+
+def test_names_and_the_output_config_of_a_second_stage_come_back() -> None:
+    model = make_pipeline(L2CenterClassifier(k=2), StandardScaler(), LogisticRegression())
+    frame = pd.DataFrame(np.eye(6)[:, :3], columns=["a", "b", "c"])
+    fitted = model.set_output(transform="pandas").fit(frame, [0, 1] * 3)
+    there = again(fitted)
+    assert there[-1].feature_names_in_.tolist() == fitted[-1].feature_names_in_.tolist()
+    pd.testing.assert_frame_equal(there[:-1].transform(frame), fitted[:-1].transform(frame))
+
+
 def assert_same_options(found: Any, expected: Any) -> None:
     assert type(found) is type(expected)
     for name, value in expected.get_params().items():
@@ -221,15 +270,27 @@ def test_other_pipelines_are_named() -> None:
         (make_pipeline(CountVectorizer(), TfidfTransformer(), model), "'tfidftransformer' .Tfidf"),
         (make_pipeline(Own(), model), r"the steps 'own' \(Own\)"),
         (make_pipeline(CountVectorizer(), "passthrough", model), "'passthrough' .str"),
-        (make_pipeline(model), "1 steps"),
-        (make_pipeline(CountVectorizer(), CountVectorizer(), model), "3 steps"),
+        (make_pipeline(CountVectorizer(), LogisticRegression()), "'logisticregression'"),
+        (make_pipeline(CountVectorizer()), "'countvectorizer'"),
+        (make_pipeline(CountVectorizer(), CountVectorizer(), model), "'countvectorizer-2'"),
+        (make_pipeline(CountVectorizer(), model, MultinomialNB()), r"'multinomialnb' \(Multi"),
     ]
     for pipeline, what in cases:
-        with pytest.raises(TypeError, match=what):
+        with pytest.raises(TypeError, match=f"LogisticRegression.*this one has .*{what}"):
             saved(pipeline)
-    other = make_pipeline(CountVectorizer(), MultinomialNB()).fit(TEXTS, Y)
-    with pytest.raises(TypeError, match="MultinomialNB is none of them"):
-        saved(other)
+
+    class Other(L2CenterClassifier):
+        pass
+
+    with pytest.raises(TypeError, match="Other is none of them"):
+        saved(make_pipeline(CountVectorizer(), Other()).fit(TEXTS, Y))
+
+
+def test_an_option_of_a_second_stage_that_no_file_can_hold_is_named() -> None:
+    second = LogisticRegression(random_state=np.random.RandomState(0))
+    fitted = make_pipeline(CountVectorizer(), L2CenterClassifier(k=2), second).fit(TEXTS, Y)
+    with pytest.raises(TypeError, match="cannot hold random_state of the LogisticRegression"):
+        saved(fitted)
 
 
 def test_parts_that_do_not_fit_are_refused() -> None:
@@ -238,6 +299,8 @@ def test_parts_that_do_not_fit_are_refused() -> None:
         saved(make_pipeline(CountVectorizer(), L2CenterClassifier()))
     with pytest.raises(NotFittedError):
         saved(make_pipeline(CountVectorizer(), fitted[-1]))
+    with pytest.raises(NotFittedError):
+        saved(make_pipeline(fitted[0], fitted[-1], LogisticRegression()))
     for vectorizer in (HashingVectorizer(), CountVectorizer(vocabulary=["aq"])):
         with pytest.raises(ValueError, match="columns, and the model was fitted to"):
             saved(make_pipeline(vectorizer, fitted[-1]))
@@ -299,13 +362,14 @@ def test_a_wrong_file_with_a_right_checksum_is_an_error_or_a_model(name: str) ->
             load(io.BytesIO(resealed(bytes(changed))))
 
 
-def _changed(**changes: Any) -> bytes:
-    """SMALL with other values of some keys of its section of the vectorizer."""
-    text, arrays = container.read(io.BytesIO(SMALL), lambda document, arrays: (document, arrays))
+def _changed(content: bytes = SMALL, step: int = 0, **changes: Any) -> bytes:
+    """A file with other values of some keys of the section of a step, or of the document."""
+    text, arrays = container.read(io.BytesIO(content), lambda document, arrays: (document, arrays))
     text = copy.deepcopy(text)
+    section = text["steps"][step][1]
     for key, value in changes.items():
-        inside = text["vectorizer"]["params"]
-        (inside if key in inside else text["vectorizer"])[key] = value
+        places = (section["params"], section.get("attributes", {}), text)
+        next((place for place in places if key in place), section)[key] = value
     file = io.BytesIO()
     container.write(file, text, [*arrays, np.array([2, 1]), np.array([2, 4, 6]), np.ones(2, "U1")])
     return file.getvalue()
@@ -328,9 +392,10 @@ def _changed(**changes: Any) -> bytes:
         {"words": {"tuple": [{"array": 0}, {"array": -3}]}},
         {"words": {"tuple": [{"array": -1}, {"array": -3}]}},
         {"words": {"objects": ["aa", "aa"]}},
+        {"steps": []},
         {"steps": ["v"]},
-        {"steps": [["v"], "m"]},
-        {"steps": None},
+        {"steps": [["m", None], ["m", None]]},
+        {"steps": [[1, None]]},
         {"params": {"unknown": 1}},
     ],
     ids=str,
@@ -339,3 +404,95 @@ def test_parts_of_a_vectorizer_that_do_not_fit_are_found(changes: dict[str, Any]
     assert_equal(load(io.BytesIO(_changed())).predict(["aa bb"]), _SMALL.predict(["aa bb"]))
     with pytest.raises(ValueError, match="does not hold a model"):
         load(io.BytesIO(_changed(**changes)))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"input": "filename"},
+        {"input": "file"},
+        {"analyzer": "sentences"},
+        {"token_pattern": "(a"},
+        {"ngram_range": 2},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("kind", [CountVectorizer, TfidfVectorizer, HashingVectorizer])
+def test_options_of_a_vectorizer_that_are_not_right_are_found(
+    kind: Any, changes: dict[str, Any]
+) -> None:
+    options = {"n_features": 8} if kind is HashingVectorizer else {}
+    fitted = make_pipeline(kind(**options), L2CenterClassifier(k=2)).fit(TEXTS, Y)
+    with pytest.raises(ValueError, match=r"does not hold a model.*Written with gpucenters "):
+        load(io.BytesIO(_changed(saved(fitted), **changes)))
+
+
+@pytest.mark.parametrize("kind", [CountVectorizer, TfidfVectorizer, HashingVectorizer])
+def test_a_vectorizer_that_opens_files_is_not_saved(kind: Any, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("aa bb")
+    paths = [str(tmp_path / "text")] * 2
+    fitted = make_pipeline(kind(input="filename"), L2CenterClassifier(k=1)).fit(paths, [0, 1])
+    with pytest.raises(TypeError, match="input='content', not 'filename'"):
+        saved(fitted)
+
+
+PLAIN_PATTERNS = [
+    r"(?u)\b\w\w+\b",
+    r"\S+",
+    r"[^]a]{2,}",
+    r"\w+|[^\w\s]",
+    r"(?i)[a-z']+|\$\d{2}",
+    "",
+]
+PLAIN_PATTERNS += [r"\w{3}", r"a*?", r"\w++", "[]" * 30]
+OTHER_PATTERNS = [r"(a+)+$", r"(a|a)*b", r"\w*\w*x", r"a?a?aa", r".*x", r"\w+(?:'\w+)?", r"(a)\1"]
+OTHER_PATTERNS += [r"(?=a+)b", r"(?x)a +", "|".join(["a+"] * 12), "[]a]" * 99 + "()"]
+
+
+@pytest.mark.parametrize("pattern", PLAIN_PATTERNS)
+def test_a_token_pattern_that_cannot_backtrack_loads_in_silence(pattern: str) -> None:
+    assert again_with(pattern).token_pattern == pattern
+
+
+@pytest.mark.parametrize("pattern", OTHER_PATTERNS)
+def test_a_token_pattern_that_may_backtrack_is_named(pattern: str) -> None:
+    with pytest.warns(UserWarning, match=re.escape(f"the token pattern {pattern!r} of the model")):
+        assert again_with(pattern).token_pattern == pattern
+
+
+def again_with(pattern: str) -> Any:
+    """The vectorizer of SMALL with another token pattern, loaded."""
+    return load(io.BytesIO(_changed(token_pattern=pattern)))[0]
+
+
+_TWO = make_pipeline(CountVectorizer(), L2CenterClassifier(k=2), StandardScaler(with_mean=False))
+_TWO.steps.append(("second", LogisticRegression()))
+TWO = saved(_TWO.fit(["aa bb", "aa cc", "bb dd"], [0, 1, 1]))
+
+
+@pytest.mark.parametrize(
+    ("step", "changes"),
+    [
+        (3, {"class": "os.system"}),
+        (3, {"class": "CountVectorizer"}),
+        (3, {"params": {"C": -1.0}}),
+        (3, {"params": {"unknown": 1}}),
+        (3, {"n_features_in_": 3}),
+        (3, {"classes_": {"array": -1}, "coef_": {"array": -2}}),
+        (3, {"classes_": {"tuple": [0]}}),
+        (3, {"coef_": {"array": -2}}),
+        (3, {"intercept_": {"array": -2}}),
+        (3, {"attributes": {}}),
+        (2, {"scale_": {"array": -2}}),
+        (2, {"class": "L2CenterClassifier"}),
+        (2, {"class": "LogRatioScaler"}),
+        (2, {"class": "TfidfVectorizer"}),
+    ],
+    ids=str,
+)
+def test_parts_of_a_second_stage_that_do_not_fit_are_found(
+    step: int, changes: dict[str, Any]
+) -> None:
+    assert_equal(load(io.BytesIO(_changed(TWO))).predict(["aa bb"]), _TWO.predict(["aa bb"]))
+    with pytest.raises(ValueError, match="does not hold a model"):
+        load(io.BytesIO(_changed(TWO, step, **changes)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from gpucenters import (
     L1CenterClassifier,
     L2CenterClassifier,
 )
-from gpucenters.arrays import grid, uploads
+from gpucenters.arrays import grid, threads, uploads
+from gpucenters.arrays.uploads import _SLOTS, Upload
 
 
 def _containers(X: np.ndarray) -> list[Any]:
@@ -35,11 +37,11 @@ def _containers(X: np.ndarray) -> list[Any]:
     return dense + sparse
 
 
-@pytest.mark.parametrize("upload", [2**23, 90])
+@pytest.mark.parametrize("upload", [2**23, 700])
 def test_host_data_uploaded_in_chunks_give_the_model_of_the_host(
     upload: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grid, "UPLOAD_CHUNK", upload)
+    monkeypatch.setattr(grid, "UPLOAD_BYTES", upload)
     X, y = counts(120, 40, 3)
     for model in (
         L2CenterClassifier(k=5),
@@ -76,13 +78,13 @@ def _check_order(actions: list[Any]) -> None:
             synchronized.add(f"{about}@{len(uploads)}")
         elif what == "upload" and stream != "null":
             uploads.append(at)
-            if len(uploads) >= 3:
+            if len(uploads) > _SLOTS:
                 # The work on the slot, which ended before the last upload, is waited for.
                 assert waited[stream] > uploads[-3]
                 busy = [i for i in range(uploads[-3], uploads[-2]) if actions[i].what == "launch"]
                 assert all(i < waited[stream] for i in busy)
                 # The page-locked half is free, and the work on the last chunk is not waited for.
-                assert f"{marks[-2]}@{len(uploads) - 1}" in synchronized
+                assert f"{marks[-_SLOTS]}@{len(uploads) - 1}" in synchronized
                 late = [i for i in range(uploads[-2], at) if actions[i].what == "launch"]
                 assert not late or waited[stream] < late[-1]
         elif what == "launch" and uploads:
@@ -95,7 +97,7 @@ def _check_order(actions: list[Any]) -> None:
 def test_an_upload_waits_for_its_slot_and_not_for_the_last_chunk(
     kind: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grid, "UPLOAD_CHUNK", 500)
+    monkeypatch.setattr(grid, "UPLOAD_BYTES", 3000)
     X, y = counts(400, 50)
     cupy._fake.reset()
     with cupy._fake.count_syncs() as seen:
@@ -114,11 +116,11 @@ def test_without_page_locked_memory_chunks_are_smaller(monkeypatch: pytest.Monke
 
     empty = cupyx.empty_pinned
 
-    status = 2
+    status = 2, "cudaErrorMemoryAllocation", "out of memory"
 
     def scarce(shape: int, dtype: Any) -> np.ndarray:
         if shape > 100_000:
-            raise cupy.cuda.runtime.CUDARuntimeError(status, "cudaErrorOfSomeKind", "no memory")
+            raise cupy.cuda.runtime.CUDARuntimeError(*status)
         return empty(shape, dtype)
 
     monkeypatch.setattr(cupyx, "empty_pinned", scarce)
@@ -126,23 +128,41 @@ def test_without_page_locked_memory_chunks_are_smaller(monkeypatch: pytest.Monke
     expected = L2CenterClassifier(k=4).fit(X, y)
     found = L2CenterClassifier(k=4, device="cuda").fit(X, y)
     np.testing.assert_array_equal(found.support_, expected.support_)
-    status = 700  # another CUDA error is not caught
-    with pytest.raises(cupy.cuda.runtime.CUDARuntimeError, match="cudaErrorOfSomeKind"):
+    # Another CUDA error is not caught.
+    status = 700, "cudaErrorIllegalAddress", "an illegal memory access was encountered"
+    with pytest.raises(cupy.cuda.runtime.CUDARuntimeError, match="cudaErrorIllegalAddress"):
         L2CenterClassifier(k=4, device="cuda").fit(X, y)
 
 
 @on_stand_in
-def test_a_slot_that_does_not_fit_leaves_the_other_slot_as_it_is() -> None:
+def test_work_on_a_chunk_after_the_third_call_from_then_races_with_what_overwrites_it() -> None:
+    upload, faults = Upload(), cupy._fake.faults
+    chunks = [np.full(1000, float(i)) for i in range(2 * _SLOTS)]
+    sent, sums = [], []
+    for chunk in chunks:
+        sent += upload.send(chunk)
+        sums.append(cupy.sum(sent[-1]))
+    assert not faults and [float(s) for s in sums] == [1000.0 * i for i in range(2 * _SLOTS)]
+    for chunk in chunks[:2]:
+        cupy.sum(sent[-_SLOTS])
+        sent += upload.send(chunk)
+    assert len(faults) == 2
+    assert all("does not wait for work on null" in fault for fault in faults)
+    faults.clear()
+
+
+@on_stand_in
+def test_a_slot_that_does_not_fit_leaves_the_other_slots_as_they_are() -> None:
     """After an error, the next chunk still waits for the work on its slot."""
-    upload, null = uploads.Upload(), cupy.cuda.Stream.null
-    upload.send(np.zeros(1000))
-    upload.send(np.zeros(1000))
+    upload, null = Upload(), cupy.cuda.Stream.null
+    for _ in range(_SLOTS):
+        upload.send(np.zeros(1000))
     last = cupy.cuda.Event()
     last.record(null)  # after the work on the second chunk
     pool = cupy._fake.pool()
     try:
         pool.limit = pool.used + 1
-        with pytest.raises(MemoryError, match="Out of memory allocating 80,384 bytes"):
+        with pytest.raises(MemoryError, match="Out of memory allocating 131,072 bytes"):
             upload.send(np.zeros(10_000))
     finally:
         pool.limit = 0
@@ -152,6 +172,25 @@ def test_a_slot_that_does_not_fit_leaves_the_other_slot_as_it_is() -> None:
     waits = [a for a in cupy._fake.actions if a.what == "wait" and a.stream != "null"]
     assert first.what == "record" and waits
     assert all(int(str(a.about).split()[-1]) > int(str(last).split()[-1]) for a in waits)
+
+
+@on_stand_in
+def test_the_copies_of_an_upload_share_one_pool_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    pools: list[int] = []
+
+    class Pool(ThreadPoolExecutor):
+        def __init__(self, threads: int) -> None:
+            pools.append(threads)
+            super().__init__(threads)
+
+    for module in (uploads, threads):
+        monkeypatch.setattr(module, "ThreadPoolExecutor", Pool)
+        monkeypatch.setattr(module, "thread_count", lambda backend: 3)
+    monkeypatch.setattr(uploads, "_COPY_BYTES", 1000)
+    upload, X = Upload(), np.random.default_rng(0).random((400, 20))
+    found = [upload.send(X * i)[0].get() for i in range(6)]
+    assert pools == [3]
+    np.testing.assert_array_equal(found, [X * i for i in range(6)])
 
 
 def test_a_memory_map_is_read_in_strips_on_the_device(tmp_path: Path) -> None:

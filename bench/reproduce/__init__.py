@@ -13,6 +13,7 @@ import json
 from pathlib import Path
 
 from ..arguments import folder
+from .bigrams import Bigrams
 from .centers import TEXT_MODELS, CentersAlone, GeneCenters
 from .curves import Curves
 from .diagonal_discriminants import DiagonalDiscriminants
@@ -27,16 +28,23 @@ from .outliers import Outliers
 from .regularisation_paths import RegularisationPaths
 from .rivals import PeersTable
 from .run_times import RunTimes
-from .runner import run_all
+from .runner import draw_all, run_all
 from .second_stages import SecondStages
 from .text import TextTwoStage
 from .time_against_m import TimeAgainstM
+from .tuned_stages import CHI2, POISSON, TunedStages
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     TextTwoStage("mpqa", splits=50, seconds=(15, 400), accuracy_at_10=0.815),
     TextTwoStage("sst2", splits=10, seconds=(15, 1100), most=8_000),
     TextTwoStage("imdb", splits=5, seconds=(30, 1200), most=3_000),
     TextTwoStage("sentiment140", splits=5, seconds=(15, 550), most=8_000),
+    TunedStages("mpqa", 5, (30, 200), 4_000, ("l2-SC", "l1-logistic", "Lasso")),
+    TunedStages("sst2", 2, (60, 220), 8_000),
+    TunedStages("imdb", 2, (60, 1150), 3_000),
+    TunedStages("sentiment140", 2, (60, 600), 8_000),
+    TunedStages("r8", 5, (60, 900), 2_000, (POISSON, "l2-SC", CHI2)),
+    Bigrams(),
     GenesTwoStage("singh", (20, 400)),
     GenesTwoStage("chowdary", (20, 400)),
     GenesTwoStage("golub", (20, 400), own=True),
@@ -69,6 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="fewer splits, smaller sets")
     parser.add_argument("--splits", type=int, help="random splits, also in the full run")
     parser.add_argument("--output", default="reproduced", help="folder of numbers and pictures")
+    parser.add_argument("--draw", action="store_true", help="draw what --output holds, anew")
     folder(parser)
 
 
@@ -77,7 +86,10 @@ def run(options: argparse.Namespace) -> None:
     chosen = [e for e in EXPERIMENTS if e.name in options.only]
     limit = 10.0 if options.quick else 120.0
     output = Path(options.output)
-    run_all(chosen, Settings(Path(options.data), options.quick, limit, options.splits), output)
+    if options.draw:
+        draw_all(chosen, output)
+    else:
+        run_all(chosen, Settings(Path(options.data), options.quick, limit, options.splits), output)
     if options.json:
         every = {e.name: output / f"{e.name}.json" for e in chosen}
         found = {

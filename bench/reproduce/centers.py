@@ -10,7 +10,7 @@ import numpy as np
 from gpucenters import L1CenterClassifier, L2CenterClassifier, SparseMultinomialNB, sparsity_path
 
 from .data import TEXTS, read_genes, read_texts, word_counts
-from .experiment import Claim, Experiment, Found, Settings
+from .experiment import Claim, Experiment, Found, Settings, percent
 
 L2, L1 = L2CenterClassifier(scale="std"), L1CenterClassifier(scale="std")
 
@@ -58,9 +58,8 @@ class CentersAlone(Experiment):
             share, mean, std = (np.asarray(row[key]) for key in ("share", "mean", "std"))
             axis.plot(100 * share, mean, label=name)
             axis.fill_between(100 * share, mean - std, mean + std, alpha=0.2)
-        axis.set(xscale="log", xlabel="features (%)", ylabel=self.measure.replace("_", " "))
+        percent(axis, "features", f"{self.measure.replace('_', ' ')}, ± 1 standard deviation")
         axis.set_title(f"{self.set}: models alone")
-        axis.grid(alpha=0.3)
         axis.legend()
 
     def claims(self, found: Found) -> list[Claim]:

@@ -9,6 +9,7 @@ from scipy.fft import dct
 from scipy.signal import lfilter
 
 from gpucenters import L2CenterClassifier, sparsity_path
+from gpucenters.paths.drawing import numbers_of_features
 
 from .experiment import Claim, Experiment, Found, Settings
 
@@ -17,6 +18,7 @@ class Curves(Experiment):
     """In kind, for the supernovae: correlated curves, as they are and after a cosine transform."""
 
     name, source, seconds = "curves", "[W] supernovae, in kind", (5, 20)
+    title = "Correlated curves, as they are and transformed"
 
     def parts(self, settings: Settings) -> list[str]:
         """One for each form."""
@@ -59,6 +61,8 @@ def draw_paths(found: Found, figure: Any) -> None:
     """Accuracy against k, for each part."""
     axis = figure.subplots()
     for name, row in found.items():
-        axis.semilogx(row["k"], row["accuracy"], label=name)
-    axis.set(xlabel="k", ylabel="accuracy of l2-SC")
+        axis.plot(row["k"], row["accuracy"], label=name)
+    numbers_of_features(axis)
+    axis.set_ylabel("accuracy of l2-SC")
+    axis.grid(alpha=0.3)
     axis.legend()

@@ -20,6 +20,7 @@ TEXTS = {
     ),
     "imdb": ("imdb.train.tsv.gz", "imdb.test.tsv.gz"),
     "sentiment140": ("sentiment140_100k.tsv.gz",),
+    "r8": ("r8.train.tsv.gz", "r8.test.tsv.gz"),
     "amazon": ("amazon_multidomain.tsv.gz",),
 }
 

@@ -21,6 +21,7 @@ class DiagonalDiscriminants(Experiment):
     """DLDA and DQDA against a linear SVM and sparse logistic regression on gene expressions."""
 
     name, source, seconds = "diagonal-discriminants", "[W] high dimensions", (20, 200)
+    title = "Gene expressions: diagonal discriminants, SVM and l1-logistic"
     SETS = ("alon", "golub", "gordon", "shipp", "singh")
     files = tuple(f"{name}.npz" for name in SETS)
 
@@ -60,7 +61,7 @@ class DiagonalDiscriminants(Experiment):
             at = np.arange(len(found)) + 0.13 * (number - 2.5)
             axis.bar(at, values, 0.13, yerr=errors, label=model, capsize=2)
         axis.set_xticks(range(len(found)), list(found))
-        axis.set(ylabel="accuracy", ylim=(0.4, 1.05))
+        axis.set(ylabel="accuracy, ± 1 standard deviation", ylim=(0.4, 1.05))
         figure.legend(loc="outside right upper")
 
     def claims(self, found: Found) -> list[Claim]:

@@ -14,6 +14,7 @@ class DualityGap(Experiment):
     """Bounds against k for class sums uniform at random."""
 
     name, source, seconds = "duality-gap", "[N] Fig. 1", (5, 5)
+    title = "Sparse naive Bayes on class sums uniform at random: bounds, and the gap"
 
     def parts(self, settings: Settings) -> list[str]:
         """Numbers of features."""
@@ -25,13 +26,7 @@ class DualityGap(Experiment):
 
     def draw(self, found: Found, figure: Any) -> None:
         """Both sizes."""
-        figure.set_size_inches(11, 4)
-        styles = {"psi(k)": "-", "reached": "k.", "psi(k-1)": "--", "psi(k-4)": ":"}
-        for axis, (part, curves) in zip(figure.subplots(1, 2), found.items(), strict=True):
-            for name, style in styles.items():
-                axis.plot(curves["k"], curves[name], style, label=name, markersize=3)
-            axis.set(xlabel="k", ylabel="log-likelihood, share of all features", title=part)
-            axis.legend()
+        duality.draw(found, figure)
 
     def claims(self, found: Found) -> list[Claim]:
         """That the gap vanishes, and the bounds are in order."""

@@ -45,6 +45,8 @@ class Experiment(ABC):
     ----------
     name : str
         For ``--only``, and of its files.
+    title : str
+        Of its picture, where `draw` gives it none.
     source : str
         Where the paper has it: [C] *Sparse l1 and l2 Center Classifiers*, [N] *Naive Feature
         Selection*, [W] the lecture notes *Linear Classification*.
@@ -55,6 +57,7 @@ class Experiment(ABC):
     """
 
     name: str
+    title: str = ""
     source: str
     seconds: tuple[float, float]
     files: tuple[str, ...] = ()
@@ -79,6 +82,13 @@ class Experiment(ABC):
     @abstractmethod
     def claims(self, found: Found) -> list[Claim]:
         """What of the paper holds."""
+
+
+def percent(axis: Any, of: str, measure: str) -> None:
+    """A log axis of shares of the features, in plain numbers."""
+    axis.set(xscale="log", xlabel=f"{of} (%)", ylabel=measure)
+    axis.xaxis.set_major_formatter("{x:g}")
+    axis.grid(alpha=0.3)
 
 
 class BesideAuthors(Experiment):

@@ -11,7 +11,7 @@ from sklearn.naive_bayes import MultinomialNB
 from gpucenters import SparseMultinomialNB, thresholded_multinomial
 
 from .data import read_texts, split, word_counts
-from .experiment import Claim, Experiment, Found, Settings
+from .experiment import Claim, Experiment, Found, Settings, percent
 from .run_times import RunTimes
 from .second_stages import SHARES
 
@@ -20,6 +20,7 @@ class GainOverTMNB(Experiment):
     """Accuracy of SMNB less that of thresholded multinomial naive Bayes with as many words."""
 
     name, source, seconds = "gain-over-tmnb", "[N] Experiment 3", (20, 300)
+    title = "Accuracy of SMNB beyond that of thresholded naive Bayes"
     files = RunTimes.files
 
     def parts(self, settings: Settings) -> list[str]:
@@ -54,7 +55,7 @@ class GainOverTMNB(Experiment):
             x = [100 * share for share in SHARES]
             axis.errorbar(x, gains.mean(axis=0), gains.std(axis=0), label=name, capsize=2)
         axis.axhline(0, color="k", linewidth=0.5)
-        axis.set(xscale="log", xlabel="words (%)", ylabel="accuracy beyond TMNB (points)")
+        percent(axis, "words", "accuracy beyond TMNB (points), ± 1 standard deviation")
         axis.legend()
 
     def claims(self, found: Found) -> list[Claim]:

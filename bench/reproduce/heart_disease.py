@@ -13,6 +13,7 @@ class HeartDisease(Experiment):
     """The Wald table of all nine risk factors, by statsmodels."""
 
     name, source, seconds = "heart-disease", "[W] CORIS", (3, 3)
+    title = "Heart disease: Wald's tests of all risk factors"
     files = ("saheart.npz",)
 
     def parts(self, settings: Settings) -> list[str]:

@@ -18,6 +18,7 @@ class Links(Experiment):
     """In kind, for the blogs: counts of words, and columns of links that tell more."""
 
     name, source, seconds = "links", "[W] blogs, in kind", (5, 20)
+    title = "Counts of words, without and with columns of links"
 
     def parts(self, settings: Settings) -> list[str]:
         """Without and with the links."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gpucenters import L1CenterClassifier, L2CenterClassifier, sparsity_path
+from gpucenters.paths.drawing import numbers_of_features
 
 from .experiment import Claim, Experiment, Found, Settings
 
@@ -34,6 +35,7 @@ class Outliers(Experiment):
     """Accuracy of both centers for each share of outliers."""
 
     name, source, seconds = "outliers", "[C] Fig. 5, 6", (20, 120)
+    title = "Outliers in a share p of the informative values"
 
     def parts(self, settings: Settings) -> list[str]:
         """One for each p."""
@@ -63,14 +65,16 @@ class Outliers(Experiment):
             for number, name in enumerate(MODELS):
                 label = f"{name}, p = {row['p']}"
                 left.plot(row["k"], row["mean"][name], style, color=f"C{number}", label=label)
-        left.set(xscale="log", xlabel="k", ylabel="accuracy")
+        numbers_of_features(left)
+        left.set_ylabel("accuracy")
         for name in MODELS:
             mean, std = self._at_truth(rows, name)
             right.errorbar([row["p"] for row in rows], mean, std, label=name, capsize=2)
         right.set(xlabel="p, the share of outliers", ylabel=f"accuracy at k = {SHARE:.0%}")
+        left.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
+        right.legend()
         for axis in (left, right):
             axis.grid(alpha=0.3)
-            axis.legend()
 
     def claims(self, found: Found) -> list[Claim]:
         """That the curves cross."""

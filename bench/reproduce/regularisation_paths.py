@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from gpucenters import L2CenterClassifier, sparsity_path
+from gpucenters.paths.drawing import numbers_of_features
 
 from .data import TEXTS, read_texts, split, word_counts
 from .experiment import Claim, Experiment, Found, Settings
@@ -17,6 +18,7 @@ class RegularisationPaths(Experiment):
     """MPQA: coefficients of l1-logistic regression and accuracy, beside the path of l2-SC."""
 
     name, source, seconds = "regularisation-paths", "[W] paths", (10, 60)
+    title = "MPQA: the paths of l1-logistic regression and of l2-SC"
     files = TEXTS["mpqa"]
 
     def parts(self, settings: Settings) -> list[str]:
@@ -53,9 +55,10 @@ class RegularisationPaths(Experiment):
         left, right = figure.subplots(1, 2)
         left.semilogx(row["C"], row["coefficients"], linewidth=0.8)
         left.set(xlabel="C = 1 / penalty", ylabel="coefficients of the words that enter first")
-        right.semilogx(row["nonzero"], row["l1-logistic"], "o-", label="l1-logistic")
-        right.semilogx(row["k"], row["l2-SC"], label="l2-SC, one fit")
-        right.set(xlabel="words", ylabel="accuracy")
+        right.plot(row["nonzero"], row["l1-logistic"], "o-", label="l1-logistic")
+        right.plot(row["k"], row["l2-SC"], label="l2-SC, one fit")
+        numbers_of_features(right)
+        right.set_ylabel("accuracy")
         right.legend()
 
     def claims(self, found: Found) -> list[Claim]:

@@ -195,7 +195,7 @@ class PeersTable(Experiment):
         for number, (name, row) in enumerate(found.items(), start=1):
             if row["accuracy"]:
                 at = row["seconds"][-1], row["accuracy"][-1]
-                axis.plot(*at, "*" if name in OURS else "o", ms=9)
+                axis.plot(*at, "o", color="C0" if name in OURS else "C1", ms=9)
                 # Names would lie over each other; the table has them.
                 above = 5 if number % 2 else -12
                 axis.annotate(
@@ -206,18 +206,29 @@ class PeersTable(Experiment):
         )
         axis.set_title(f"{self.set}: at the largest share (10%) that the method reached")
         axis.grid(alpha=0.3)
+        for color, name in (("C0", "of gpucenters"), ("C1", "others")):
+            axis.plot([], [], "o", color=color, ms=9, label=name)
+        axis.legend()
         table.axis("off")
         cells = [
             [f"{number} {name}", *_cells(row)]
             for number, (name, row) in enumerate(found.items(), start=1)
         ]
         head = ["", *(f"{share:.1%}" for share in SHARES), "s", "MB", ""]
-        widths = [0.34, 0.08, 0.08, 0.08, 0.08, 0.09, 0.09, 0.2]
-        drawn = table.table(cells, colLabels=head, loc="center", colWidths=widths, cellLoc="right")
+        widths = [0.36, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.2]
+        shown = len(head) if any(row[-1] for row in cells) else len(head) - 1  # the notes
+        drawn = table.table(
+            [row[:shown] for row in cells],
+            colLabels=head[:shown],
+            loc="center",
+            colWidths=widths[:shown],
+            cellLoc="right",
+        )
         for row in range(1, len(cells) + 1):
             drawn[row, 0].get_text().set_horizontalalignment("left")
         drawn.auto_set_font_size(False)
-        drawn.set_fontsize(8)
+        drawn.set_fontsize(9)
+        drawn.scale(1, 1.4)
 
     def claims(self, found: Found) -> list[Claim]:
         """A row for each method, after what is best."""

@@ -23,6 +23,7 @@ class RunTimes(BesideAuthors):
     """Seconds to fit k = 0.1, 1 and 10% of the features, on average, as in Table 3."""
 
     name, source, seconds = "run-times", "[N] Table 3", (60, 900)
+    title = "Seconds to fit four kinds of text vectors"
     SETS = ("imdb", "mpqa", "sst2", "amazon")
     files = tuple(file for name in SETS for file in TEXTS[name])
     VECTORS: ClassVar[dict[str, Callable[[], Any]]] = {

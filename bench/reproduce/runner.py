@@ -17,10 +17,12 @@ from .limits import limited
 ABOUT = """{hold} of {decided} claims hold{quick}.
 
 [C] is Calafiore & Fracastoro, *Sparse l1 and l2 Center Classifiers*; [N] is Askari, d'Aspremont &
-El Ghaoui, *Naive Feature Selection*; [W] is the lecture notes *Linear Classification*. l1-SC and
-l2-SC are sparse l1 and l2 centers, SMNB is sparse and TMNB thresholded multinomial naive Bayes.
-"+ SVM": a linear SVM on the selected features. Each experiment has its numbers in a JSON file of
-its name, with the machine.
+El Ghaoui, *Naive Feature Selection*; [W] is the lecture notes *Linear Classification*; Wang &
+Manning is *Baselines and Bigrams*. l1-SC and l2-SC are sparse l1 and l2 centers, SMNB is sparse and
+TMNB thresholded multinomial naive Bayes. "+ SVM": a linear SVM with C=1 on the selected features
+over their deviations, the protocol of [C]; in the experiments `tuned` every second stage has a
+ridge that was chosen on the training part. Each experiment has its numbers in a JSON file of its
+name, with the machine.
 
 """
 HEAD = (
@@ -116,22 +118,38 @@ def _store(experiment: Experiment, part: str, settings: Settings, output: Path, 
 
 
 def _finish(experiment: Experiment, found: Found, settings: Settings, output: Path) -> None:
+    _show(experiment, found, output, {"settings": _of(settings), "machine": machine()})
+    _summarise(output)
+
+
+def draw_all(experiments: Sequence[Experiment], output: Path) -> None:
+    """Draw and sum up what is written in ``output`` already, as these experiments do now."""
+    for experiment in experiments:
+        path = output / f"{experiment.name}.json"
+        if path.exists():
+            kept = json.loads(path.read_text())
+            run = {key: kept[key] for key in ("settings", "machine")}
+            _show(experiment, kept["parts"], output, run)
+    _summarise(output)
+
+
+def _show(experiment: Experiment, found: Found, output: Path, run: dict[str, Any]) -> None:
+    """The numbers with the claims, and the picture."""
     from matplotlib.figure import Figure
 
-    claims = experiment.claims(found)
     written = {
         "experiment": experiment.name,
         "source": experiment.source,
-        "settings": _of(settings),
-        "machine": machine(),
-        "claims": [vars(claim) for claim in claims],
+        **run,
+        "claims": [vars(claim) for claim in experiment.claims(found)],
         "parts": found,
     }
     (output / f"{experiment.name}.json").write_text(json.dumps(written, indent=1) + "\n")
     figure = Figure(layout="constrained")
     experiment.draw(found, figure)
-    figure.savefig(output / f"{experiment.name}.png", dpi=120)
-    _summarise(output)
+    if experiment.title:
+        figure.suptitle(experiment.title)
+    figure.savefig(output / f"{experiment.name}.png", dpi=150)
 
 
 def _summarise(output: Path) -> None:

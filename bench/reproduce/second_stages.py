@@ -15,7 +15,7 @@ from gpucenters import L2CenterClassifier, SparseMultinomialNB, thresholded_mult
 
 from ..peers import naive_feature_selection
 from .data import TEXTS, read_texts, split, word_counts
-from .experiment import BesideAuthors, Claim, Found, Settings
+from .experiment import BesideAuthors, Claim, Found, Settings, percent
 from .two_stage import linear_svm
 
 SHARES = (0.001, 0.01, 0.05, 0.1, 0.2)
@@ -25,6 +25,7 @@ class SecondStages(BesideAuthors):
     """Selected words of MPQA for logistic regression, an SVM and multinomial naive Bayes."""
 
     name, source, seconds = "second-stages", "[N] Experiment 2", (20, 120)
+    title = "MPQA: selected words for three second stages, ± 1 standard deviation"
     files = TEXTS["mpqa"]
     SECOND: ClassVar[dict[str, Callable[[], Any]]] = {
         "logistic": lambda: LogisticRegression(solver="liblinear"),
@@ -75,9 +76,9 @@ class SecondStages(BesideAuthors):
                     label=name,
                     capsize=2,
                 )
-            axis.set(xscale="log", xlabel="words (%)", ylabel="accuracy", title=second)
-            axis.grid(alpha=0.3)
-        axis.legend()
+            percent(axis, "words", "accuracy")
+            axis.set_title(second)
+            axis.legend()
 
     def claims(self, found: Found) -> list[Claim]:
         """At 10%, for each second stage."""

@@ -28,7 +28,7 @@ Selected = tuple[int, float, np.ndarray]
 Selector = Callable[[Any, np.ndarray, list[int]], Iterator[Selected]]
 
 
-def _ranked(ranking: Callable[[Any, np.ndarray], np.ndarray]) -> Selector:
+def ranked(ranking: Callable[[Any, np.ndarray], np.ndarray]) -> Selector:
     """A ranking serves every k: its time is that of each."""
 
     def select(X: Any, y: np.ndarray, ks: list[int]) -> Iterator[Selected]:
@@ -40,7 +40,7 @@ def _ranked(ranking: Callable[[Any, np.ndarray], np.ndarray]) -> Selector:
 
 
 def _scored(score: Callable[[Any, np.ndarray], np.ndarray]) -> Selector:
-    return _ranked(lambda X, y: np.argsort(-np.nan_to_num(score(X, y)), kind="stable"))
+    return ranked(lambda X, y: np.argsort(-np.nan_to_num(score(X, y)), kind="stable"))
 
 
 def _each(support: Callable[[Any, np.ndarray, int], np.ndarray]) -> Selector:
@@ -101,8 +101,8 @@ def _multinomial(X: Any, y: np.ndarray, k: int) -> np.ndarray:
     return SparseMultinomialNB(k=k).fit(X, y).support_
 
 
-L2 = _ranked(lambda X, y: L2CenterClassifier().fit(X, y).ranking_)
-L1 = _ranked(lambda X, y: L1CenterClassifier().fit(X, y).ranking_)
+L2 = ranked(lambda X, y: L2CenterClassifier().fit(X, y).ranking_)
+L1 = ranked(lambda X, y: L1CenterClassifier().fit(X, y).ranking_)
 
 MULTINOMIAL: dict[str, Selector] = {
     "SMNB": _each(_multinomial),

@@ -17,6 +17,7 @@ class TimeAgainstM(Experiment):
     """Seconds to fit against the number of features, at k/m = 5%."""
 
     name, source, seconds = "time-against-m", "[N] Experiment 4", (10, 60)
+    title = "Seconds to fit k = m / 20 of m words of 20,000 texts"
 
     def parts(self, settings: Settings) -> list[str]:
         """Numbers of features."""
@@ -38,20 +39,27 @@ class TimeAgainstM(Experiment):
         axis, rows = figure.subplots(), list(found.values())
         for name in ("SMNB", "l2-SC"):
             axis.loglog([r["m"] for r in rows], [r[name] for r in rows], "o-", label=name)
-        axis.set(xlabel="features m", ylabel="seconds at k = m / 20")
+        axis.set(xlabel="features m", ylabel="seconds")
         axis.grid(alpha=0.3)
         axis.legend()
 
     def claims(self, found: Found) -> list[Claim]:
-        """Slopes of the logarithms."""
-        rows = list(found.values())
-        m = np.log([r["m"] for r in rows])
-        slope = {n: np.polyfit(m, np.log([r[n] for r in rows]), 1)[0] for n in ("SMNB", "l2-SC")}
+        """Slopes of the logarithms, over all m and over the last step, which is the steepest."""
+        slopes = {}
+        for name in ("SMNB", "l2-SC"):
+            points = np.log([(row["m"], row[name]) for row in found.values()])
+            slopes[name] = [float(np.polyfit(*p.T, 1)[0]) for p in (points, points[-2:])]
+        steps = [row["m"] for row in found.values()][-2:]
         return [
             Claim(
                 "time grows at most linearly in m at k/m = 5%",
                 "sub-linear",
-                ", ".join(f"{name}: m^{s:.2f}" for name, s in slope.items()),
-                bool(max(slope.values()) <= 1.05),
+                ", ".join(
+                    f"{name}: m^{s:.2f}, at last m^{last:.2f}" for name, (s, last) in slopes.items()
+                ),
+                max(max(each) for each in slopes.values()) <= 1.05,
+                f"at last: from {steps[0]:,} to {steps[1]:,} words, where those that occur once or "
+                "twice, alike by the hundred thousand, are at the edge of SMNB's support: all are "
+                "candidates, and the dual is solved twice",
             )
         ]

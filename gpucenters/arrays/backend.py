@@ -56,7 +56,7 @@ class Backend:
         return is_cupy(self.xp)
 
     def current(self) -> AbstractContextManager[Any]:
-        """A context in which kernels run on this device.
+        """A context in which kernels run on this device, and lack of memory is a MemoryError.
 
         On the host it silences floating-point warnings: NaN and overflow are found in the results,
         and become errors that name the feature.
@@ -64,6 +64,11 @@ class Backend:
         if is_cupy(self.xp):
             return cuda.current(self.device)
         return np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore")
+
+    def free_blocks(self) -> None:
+        """On CUDA, give back the memory that is kept for later arrays, before a second try."""
+        if is_cupy(self.xp):
+            cuda.free_blocks(self.device)
 
     def move(self, x: Array) -> Array:
         """``x`` on this backend: itself if it is here already, else a copy."""

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import numbers
-import os
 import re
-from pathlib import Path
 
 from . import cuda
 from .backend import Backend
+from .host_memory import free_memory
 from .namespace import is_cupy
 
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
 _DEFAULT_DIVISOR = 4  # the default budget is a quarter of the free memory
-_IF_UNKNOWN = 2**30  # bytes that count as free where the system does not say what is free
 
 
 def resolve_budget(budget: int | str | None, backend: Backend) -> int:
@@ -49,15 +47,4 @@ def resolve_budget(budget: int | str | None, backend: Backend) -> int:
 
 
 def _free(backend: Backend) -> int:
-    if is_cupy(backend.xp):
-        return cuda.free_memory(backend.device)
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return _IF_UNKNOWN
+    return cuda.free_memory(backend.device) if is_cupy(backend.xp) else free_memory()

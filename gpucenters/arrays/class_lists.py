@@ -82,14 +82,9 @@ class ClassLists:
         return self.backend.asarray(np.concatenate([self.rows[c] for c in self._classes]))
 
     @cached_property
-    def host_codes(self) -> np.ndarray:
-        """The class of each row as they lie: (n,), on the host."""
-        return np.repeat(self._classes, self.counts[self._classes])
-
-    @cached_property
     def codes(self) -> Array:
         """The class of each row as they lie: (n,)."""
-        return self.backend.asarray(self.host_codes)
+        return self.backend.asarray(np.repeat(self._classes, self.counts[self._classes]))
 
     @cached_property
     def place(self) -> Array:

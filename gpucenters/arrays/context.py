@@ -71,9 +71,9 @@ class Context:
         threads = self.threads if values >= _WORTH_THREADS else 1
         return replace(self, threads=threads, budget=max(1, self.budget // threads))
 
-    def chunk_size(self, *, uploaded: bool) -> int:
-        """Elements in one chunk; ``uploaded``: of data that go from the host to a device."""
-        return min(self.chunk, grid.UPLOAD_CHUNK) if uploaded else self.chunk
+    def chunk_size(self, uploaded: int = 0) -> int:
+        """Elements in one chunk; ``uploaded``: bytes of each that go from the host to a device."""
+        return min(self.chunk, max(1, grid.UPLOAD_BYTES // uploaded)) if uploaded else self.chunk
 
     def progress(self, items: Iterable[Item], total: int, label: str) -> Iterator[Item]:
         """The items, with a progress bar if ``verbose``."""
@@ -127,12 +127,14 @@ class Context:
             while waiting:
                 start, stop = waiting.pop()
                 try:
-                    results.append(task(start, stop))
+                    with self.backend.current():
+                        results.append(task(start, stop))
                     continue
                 except MemoryError as error:
                     if stop - start == 1:
                         raise MemoryError(too_large) from error
                 # Outside of ``except``, so that no traceback holds the arrays of the first try.
+                self.backend.free_blocks()
                 middle = (start + stop) // 2
                 waiting += [(middle, stop), (start, middle)]
             return results
@@ -164,15 +166,16 @@ def run_with_oom_retry(
     verbose : bool
     """
     context = Context.of(backend, memory_budget, verbose)
-    with backend.current():
-        while True:
-            try:
+    while True:
+        try:
+            with backend.current():
                 return task(context)
-            except TooLargeError:
+        except TooLargeError:
+            raise
+        except MemoryError:
+            smaller = context.smaller()
+            if smaller is None:
                 raise
-            except MemoryError:
-                smaller = context.smaller()
-                if smaller is None:
-                    raise
-            # Outside of ``except``, so that no traceback holds the arrays of the first try.
-            context = smaller
+        # Outside of ``except``, so that no traceback holds the arrays of the first try.
+        context = smaller
+        backend.free_blocks()

@@ -14,6 +14,15 @@ from types import ModuleType
 from typing import Any
 
 _OLDEST = 14, 1
+# What the errors of CUDA and of its libraries say where memory is short. (In some of them a handle
+# for which there is no room is "not initialized".)
+_NO_MEMORY = (
+    "cudaErrorMemoryAllocation",
+    "CUDA_ERROR_OUT_OF_MEMORY",
+    "_STATUS_ALLOC_FAILED",
+    "_STATUS_NOT_INITIALIZED",
+    "CUSPARSE_STATUS_INSUFFICIENT_RESOURCES",
+)
 
 
 class DeviceUnavailableError(RuntimeError):
@@ -97,9 +106,28 @@ def get_device(index: int) -> Any:
 
 @contextmanager
 def current(device: Any) -> Iterator[None]:
-    """Make ``device`` current: CuPy launches every kernel on the current device."""
+    """Make ``device`` current: CuPy launches every kernel on the current device.
+
+    Lack of memory is a MemoryError here: handles of libraries, modules and streams are allocated
+    outside of CuPy's pool, and their errors are RuntimeErrors. A factorisation that fails raises
+    LinAlgError, where by default CuPy gives an array of unspecified values.
+    """
+    cupyx = importlib.import_module("cupyx")
+    try:
+        with device, cupyx.errstate(linalg="raise"):
+            yield
+    except RuntimeError as error:
+        if not any(name in str(error) for name in _NO_MEMORY):
+            raise
+        raise MemoryError(
+            f"CUDA has no memory left ({error}): free some, or set a smaller memory_budget."
+        ) from error
+
+
+def free_blocks(device: Any) -> None:
+    """Give back what CuPy's memory pool keeps for later arrays, for allocations outside of it."""
     with device:
-        yield
+        require().get_default_memory_pool().free_all_blocks()
 
 
 def free_memory(device: Any) -> int:

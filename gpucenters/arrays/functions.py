@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import numpy_cupy, portable
+from . import kernels, numpy_cupy, portable
 from .backend import backend_of
-from .namespace import array_namespace, is_numpy, is_numpy_or_cupy, to_numpy
+from .namespace import array_namespace, is_cupy, is_numpy, is_numpy_or_cupy, to_numpy
 from .typing import Array
 
 __all__ = [
@@ -17,7 +17,10 @@ __all__ = [
     "backend_of",
     "clip_negative",
     "index_mask",
+    "round_to_40_bits",
+    "row_sums",
     "running_max",
+    "scaled_differences",
     "to_float",
     "to_floats",
     "to_host",
@@ -83,6 +86,60 @@ def running_max(x: Array) -> Array:
     return (numpy_cupy if is_numpy_or_cupy(xp) else portable).running_max(x, xp)
 
 
+def row_sums(x: Array) -> Array:
+    """The sum of each row: (K,) from (K, m). Of long rows on CUDA, the sum of those of their parts.
+
+    CuPy sums a row by one thread block, so that few long rows leave most of a card idle.
+    """
+    xp, (k, m) = array_namespace(x), x.shape
+    if not is_cupy(xp) or m <= _PART_OF_ROW:
+        return xp.sum(x, axis=1)
+    even = m - m % _PART_OF_ROW
+    parts = xp.sum(xp.reshape(x[:, :even], (k, -1, _PART_OF_ROW)), axis=2)
+    return xp.sum(parts, axis=1) + xp.sum(x[:, even:], axis=1)
+
+
+_PART_OF_ROW = 2**12  # elements that one block sums
+
+
 def clip_negative(x: Array) -> Array:
     """``x`` with zero for negative values; NaN stays (``clip`` synchronises on CUDA)."""
     return array_namespace(x).maximum(x, 0.0)
+
+
+def scaled_differences(total: Array, share: Array, unit: Array) -> Array:
+    """The rows of a (K, d) array, times ``unit`` and over ``share`` of each, less the first one.
+
+    ``(w_0 u_c t_c - w_c u_0 t_0) / (w_0 w_c)`` for c > 0: (K - 1, d). On CUDA by one kernel, to the
+    same bits.
+    """
+    if is_cupy(array_namespace(total)):
+        return kernels.scaled_differences(total, share, unit)
+    w, s = share[:, None], total * unit[:, None]
+    return (w[:1, :] * s[1:, :] - w[1:, :] * s[:1, :]) / (w[:1, :] * w[1:, :])
+
+
+def round_to_40_bits(x: Array) -> Array:
+    """``x``, not negative, rounded to 40 significant bits, by one kernel on CUDA.
+
+    ``c = x * (2**13 + 1); c - (c - x)`` (Veltkamp's splitting), as three separate operations, since
+    a fused kernel may contract them.
+    """
+    xp = array_namespace(x)
+    if is_cupy(xp):
+        return kernels.round_to_40_bits(x)
+    if bool(xp.all(x < _SCALED_FROM)):
+        c = x * _SPLITTER
+        return c - (c - x)
+    # The largest numbers are scaled by a power of two, so that nothing overflows.
+    one = xp.ones_like(x)
+    unit = xp.where(x >= _SCALED_FROM, one * 2.0**60, one)
+    x = x / unit
+    c = x * _SPLITTER
+    d = c - x
+    return xp.minimum(c - d, _LARGEST_FLOAT / unit) * unit
+
+
+_SPLITTER = 2.0**13 + 1  # leaves 40 of 53 significant bits
+_SCALED_FROM = 2.0**1000  # above it the product with the splitter could overflow
+_LARGEST_FLOAT = 2.0**1023 * (2 - 2.0**-52)

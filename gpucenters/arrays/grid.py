@@ -20,7 +20,7 @@ from .namespace import is_cupy
 # chunk from the cache; on CUDA enough to hide the overhead of kernel launches.
 CPU_CHUNK = 2**17
 CUDA_CHUNK = 2**25
-UPLOAD_CHUNK = 2**23  # of host data: one is copied while the previous one is processed
+UPLOAD_BYTES = 15 * 2**20  # of host data: with room for row pointers, 16 MB
 LEAST_CUDA_CHUNK = 2**16  # smaller chunks save no memory that matters
 _BYTES_PER_ELEMENT = 48  # workspace for each element of a CUDA chunk
 

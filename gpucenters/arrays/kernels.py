@@ -12,13 +12,15 @@ from .typing import NumPyOrCuPy as Array
 _BLOCK_THREADS = 256  # in a block
 _ENTRIES_PER_THREAD = 8  # entries that a thread of add_class_sums takes: RUN in kernels.cu
 SLOTS = 256  # accumulators that the threads share for one sum over all features
+#: No fused multiply-add, so that sums are those of the kernels compiled as C++.
+FLAGS = ("-fmad=false",)
 _INDEX = {"int32": "int", "int64": "long long"}
 _VALUE = {"float32": "float", "float64": "double", "bool": "unsigned char"}
 
 
-def source() -> str:
-    """The kernels' CUDA C++."""
-    return files(__package__).joinpath("kernels.cu").read_text()
+def source(name: str = "kernels.cu") -> str:
+    """The CUDA C++ of a file of kernels, behind what both share."""
+    return "".join(files(__package__).joinpath(n).read_text() for n in ("widen.cu", name))
 
 
 def type_options() -> list[tuple[str, str]]:
@@ -32,11 +34,12 @@ def _options(index: str, value: str) -> tuple[str, str]:
 
 @cache
 def _kernel(name: str, index: str = "int32", value: str = "float32") -> Any:
-    module = cuda.require().RawModule(code=source(), options=_options(index, value))
+    module = cuda.require().RawModule(code=source(), options=(*_options(index, value), *FLAGS))
     return module.get_function(name)
 
 
-def _launch(kernel: Any, threads: int, arguments: tuple[Any, ...]) -> None:
+def launch(kernel: Any, threads: int, arguments: tuple[Any, ...]) -> None:
+    """Start a kernel on so many threads, if any."""
     if threads > 0:
         kernel((-(-threads // _BLOCK_THREADS),), (_BLOCK_THREADS,), arguments)
 
@@ -82,7 +85,7 @@ def add_class_sums(
         *(total.shape[1], total),
         *(0 if square is None else square, 0 if sum_of_squares is None else sum_of_squares, SLOTS),
     )
-    _launch(kernel, -(-stored // _ENTRIES_PER_THREAD), arguments)
+    launch(kernel, -(-stored // _ENTRIES_PER_THREAD), arguments)
 
 
 def pack_lists(chunk: Array, codes: Array, n_classes: int) -> Array:
@@ -101,12 +104,29 @@ def pack_lists(chunk: Array, codes: Array, n_classes: int) -> Array:
     keys = cuda.require().empty(n * b, dtype="uint64")
     row_stride, column_stride = (s // chunk.itemsize for s in chunk.strides)
     arguments = (chunk, row_stride, column_stride, n, b, codes, n_classes, keys)
-    _launch(_kernel("pack_lists"), n * b, arguments)
+    launch(_kernel("pack_lists"), n * b, arguments)
     return keys
 
 
 def unpack_values(keys: Array) -> Array:
     """The float32 values of sorted keys."""
     values = cuda.require().empty(keys.shape[0], dtype="float32")
-    _launch(_kernel("unpack_values"), keys.shape[0], (keys, keys.shape[0], values))
+    launch(_kernel("unpack_values"), keys.shape[0], (keys, keys.shape[0], values))
     return values
+
+
+def scaled_differences(total: Array, share: Array, unit: Array) -> Array:
+    """See `functions.scaled_differences`: float64, (K - 1, d)."""
+    xp, (k, d) = cuda.require(), total.shape
+    out = xp.empty((k - 1, d), dtype="float64")
+    arguments = xp.ascontiguousarray(total), k, d, share, unit, out
+    launch(_kernel("scaled_differences"), d, arguments)
+    return out
+
+
+def round_to_40_bits(x: Array) -> Array:
+    """See `functions.round_to_40_bits`: float64, of the shape of ``x``."""
+    xp = cuda.require()
+    out = xp.empty(x.shape, dtype="float64")
+    launch(_kernel("round_to_40_bits"), x.size, (xp.ascontiguousarray(x), x.size, out))
+    return out

@@ -76,6 +76,16 @@ def sparse_module(xp: Namespace) -> Any:
     return scipy.sparse
 
 
+def stored_once(matrix: Any) -> Any:
+    """The CSR or CSC matrix, in which each entry is stored once, in any order, for products.
+
+    Before each, cupyx would look for duplicates, one thread a row, and wait for the answer.
+    """
+    if is_cuda_sparse(matrix):
+        matrix.has_canonical_format = True
+    return matrix
+
+
 def to_numpy(x: Any) -> np.ndarray:
     """A dense array of any library as a NumPy array."""
     if isinstance(x, np.ndarray):

@@ -17,7 +17,7 @@ from .class_lists import ClassLists
 from .grid import CUDA_CHUNK, ranges, row_ranges
 from .namespace import is_numpy, to_numpy
 from .threads import Scratch, run
-from .typing import Namespace
+from .typing import Namespace, SparseMatrix
 from .typing import NumPyOrCuPy as Array
 
 
@@ -40,22 +40,23 @@ def scatter_add(target: Array, index: Array, values: Array, xp: Namespace) -> No
 def top_k(key: Array, k: int, xp: Namespace) -> Array:
     """Indices of the k largest keys, ascending; among equal keys the lower index is taken.
 
-    The k-th largest value by partition, all above it, then the first of those equal to it: a
-    partition alone leaves ties in any order.
+    The k-th largest value, all above it, then the first of those equal to it: a partition alone
+    leaves ties in any order.
     """
     m = key.shape[0]
     if k >= m:
         return xp.arange(m, dtype=xp.int64)
-    kth = None
-    if is_numpy(xp) and m >= _SAMPLED_FROM and k * _SAMPLE_STEP <= m:
-        bound = _bound(key, k)
-        above = _where(lambda part: part > bound, key)
-        if above.shape[0] >= k:
+    kth = above = None
+    if is_numpy(xp) and m >= _SAMPLED_FROM:
+        kth = _bound(key, k)
+        above = _where(lambda part: part > kth, key)
+        if k <= above.shape[0] <= m // 2:
             return above[top_k(key[above], k, xp)]
-        if np.count_nonzero(key >= bound) >= k:
-            kth = bound
-    kth = xp.partition(key, m - k)[m - k] if kth is None else kth
-    above = xp.nonzero(key > kth)[0]
+    if above is None or not above.shape[0] < k <= np.count_nonzero(key >= kth):
+        # (The kernel of CuPy's partition does not synchronise its threads, and is no faster.)
+        ordered = np.partition(key, m - k) if is_numpy(xp) else xp.sort(key, stable=False)
+        kth = ordered[m - k]
+        above = xp.nonzero(key > kth)[0]
     equal = xp.nonzero(key == kth)[0][: k - above.shape[0]]
     return xp.sort(xp.concat([above, equal]), stable=True)  # NumPy merges two sorted parts
 
@@ -76,20 +77,21 @@ def top_k_near(key: Array, k: int, near: float) -> Array:
 
 _NEAR = 0.02  # of the guess, to either side
 
-_SAMPLED_FROM = 2**20  # keys from which on a sample saves time
+_SAMPLED_FROM = 2**15  # keys from which on a sample saves time
+_CHUNK = 2**20  # keys that a thread compares
 _SAMPLE_STEP = 16  # one key in so many is in the sample
 
 
 def _bound(key: np.ndarray, k: int) -> np.floating:
     """A value that most likely at least k keys, and few more, reach, estimated from a sample.
 
-    A partition of all keys reads them many times, on one thread, and is very slow where many keys
-    are equal.
+    A partition of all keys reads them many times, on one thread, and takes thirty times as long
+    where most are equal, as counts of rare words are; sorting does not.
     """
-    sample = key[::_SAMPLE_STEP].copy()
+    sample = np.sort(key[::_SAMPLE_STEP])
     share = k / _SAMPLE_STEP
     rank = min(int(share + 4 * share**0.5) + 8, sample.shape[0])
-    return np.partition(sample, sample.shape[0] - rank)[sample.shape[0] - rank]
+    return sample[sample.shape[0] - rank]
 
 
 def _where(holds: Callable[[np.ndarray], np.ndarray], key: np.ndarray) -> np.ndarray:
@@ -98,7 +100,7 @@ def _where(holds: Callable[[np.ndarray], np.ndarray], key: np.ndarray) -> np.nda
     def find(cut: tuple[int, int]) -> np.ndarray:
         return np.flatnonzero(holds(key[cut[0] : cut[1]])) + cut[0]
 
-    return np.concatenate(list(run(find, ranges(key.shape[0], _SAMPLED_FROM), HOST)))
+    return np.concatenate(list(run(find, ranges(key.shape[0], _CHUNK), HOST)))
 
 
 def index_mask(index: Array, size: int, xp: Namespace) -> Array:
@@ -176,6 +178,18 @@ def repeat_per_row(
     marks = xp.zeros(count + 1, dtype=xp.int64)
     xp.add.at(marks, offsets[1:-1], 1)
     return xp.take(per_row, xp.cumsum(marks[:-1]))
+
+
+def filled(matrix: SparseMatrix, xp: Namespace) -> Array:
+    """A CSR matrix, in which each entry is stored once, as an array of shape (n, d)."""
+    if is_numpy(xp):
+        return np.ascontiguousarray(matrix.toarray())
+    # (That of cupyx sorts pairs of row and column.)
+    n, d = matrix.shape
+    row = repeat_per_row(xp.arange(n), matrix.indptr, matrix.indices.shape[0], xp)
+    out = xp.zeros(n * d, dtype=matrix.dtype)
+    out[row * d + matrix.indices] = matrix.data
+    return xp.reshape(out, (n, d))
 
 
 def sorted_lines(chunk: Array, lists: ClassLists, xp: Namespace, scratch: Scratch) -> Array:

@@ -14,7 +14,7 @@ import numpy as np
 from . import sparsetools
 from .backend import Backend
 from .cached import cached_property
-from .namespace import is_numpy, is_numpy_or_cupy, sparse_module, to_numpy
+from .namespace import is_numpy, is_numpy_or_cupy, sparse_module, stored_once, to_numpy
 from .typing import Array
 
 _MOST_DENSE = 64  # labels for which a product with a dense indicator is worth its arithmetic
@@ -86,7 +86,8 @@ class RowLabels:
             bounds = np.searchsorted(self.labels[order], np.arange(self.n_labels + 1))
             parts = self._factors[order], order, bounds.astype(np.int32)
             kind = sparse_module(xp).csr_matrix
-            return kind(tuple(map(self.backend.asarray, parts)), shape=(self.n_labels, n))
+            shape = self.n_labels, n
+            return stored_once(kind(tuple(map(self.backend.asarray, parts)), shape=shape))
         every = xp.arange(self.n_labels, dtype=xp.int64, device=self.backend.device)
         found = xp.astype(every[:, None] == self._index[None, :], xp.float64)
         return found if self.weights is None else found * self.backend.asarray(self.weights)

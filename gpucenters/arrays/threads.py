@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext, suppress
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -68,12 +69,14 @@ def run(
     items: Iterable[Item],
     backend: Backend,
     threads: int | None = None,
+    pool: ThreadPoolExecutor | None = None,
 ) -> Iterator[Result]:
     """The results of ``task`` on each item, in the order of the items.
 
     At most ``threads`` items are in flight; the next one starts when the first of them is taken.
     Inside a task of another `run` the items run one after the other in that task's thread: a
-    second level of threads would compete for the same cores, and could deadlock.
+    second level of threads would compete for the same cores, and could deadlock. Many short runs
+    can share a ``pool``, which stays open.
     """
     threads = thread_count(backend) if threads is None else threads
     waiting = iter(items)
@@ -119,13 +122,13 @@ def run(
                 del error  # which holds this frame, and so would keep itself alive
 
         try:
-            future = pool.submit(attempt)
+            future = workers.submit(attempt)
         except RuntimeError:
             attempt()
             return result
         return lambda: future.result() or result()
 
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(threads) if pool is None else nullcontext(pool) as workers:
         in_flight = [start(item) for item in first]
         in_flight += [start(item) for item in islice(waiting, threads - len(first))]
         try:
@@ -133,4 +136,8 @@ def run(
                 yield in_flight.pop(0)()
                 in_flight += [start(item) for item in islice(waiting, 1)]
         finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+            if pool is None:
+                workers.shutdown(wait=True, cancel_futures=True)
+            for result in in_flight if pool else ():  # which write where others may write next
+                with suppress(Exception):
+                    result()

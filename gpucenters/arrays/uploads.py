@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,13 +11,13 @@ import numpy as np
 from . import cuda
 from .backend import HOST
 from .grid import ranges
-from .threads import run
+from .threads import run, thread_count
 from .typing import NumPyOrCuPy as Array
 
 _ALIGNMENT = 512  # bytes: where an array may begin on the device
 _COPY_BYTES = 2**22  # bytes that one thread copies in one go
-_CUDA_OUT_OF_MEMORY = 2  # cudaErrorMemoryAllocation
-_LARGEST_SLACK = 2  # a slot is freed if it is larger than so many times the chunk
+_SLOTS = 4  # one is worked on, one is copied to the device, and the host fills the others
+_LARGEST_SLACK = 8  # a slot is freed if it is larger than so many times the chunk
 
 
 @dataclass
@@ -31,15 +32,15 @@ class _Slot:
 class Upload:
     """Sends chunks of host arrays to the current device.
 
-    Only page-locked memory can be copied while kernels run, so a chunk goes there first. Two slots
-    take turns: while the device works on one, the other is filled. What `send` returns is valid
-    until the next call but one, for work on the current stream.
+    Only page-locked memory can be copied while kernels run, so a chunk goes there first. Slots take
+    turns: while the device works on one, the others are filled. What `send` returns is for work
+    queued on the current stream before the third call from then: the fourth overwrites it, and
+    waits for such work alone.
     """
 
-    def __init__(self, *, uneven: bool = False) -> None:
-        """``uneven``: chunks differ somewhat in their bytes, so slots have some to spare."""
-        self._slots: list[_Slot | None] = [None, None]
-        self._spare = 8 if uneven else 0  # slots are larger by one part in so many
+    def __init__(self) -> None:
+        self._slots: list[_Slot | None] = [None] * _SLOTS
+        self._pool = ThreadPoolExecutor(thread_count(HOST))  # which starts threads when needed
         self._cupy = cuda.require()
         self._stream = self._cupy.cuda.Stream(non_blocking=True)
         self._before: Any = None  # all work that was queued when the last chunk was sent
@@ -51,7 +52,7 @@ class Upload:
         queued.record(working)
         before, self._before = self._before, queued
         bounds = np.cumsum([0] + [-(-a.nbytes // _ALIGNMENT) * _ALIGNMENT for a in arrays]).tolist()
-        slot, self._slots = self._slots[0], [self._slots[1], None]
+        slot, self._slots = self._slots[0], [*self._slots[1:], None]
         if slot is not None:
             slot.copied.synchronize()
             self._stream.wait_event(before)  # the last work on this slot is among it
@@ -59,9 +60,9 @@ class Upload:
             slot = None  # its memory is released before the new slot is allocated
             slot = self._new_slot(bounds[-1])
             self._stream.wait_event(queued)  # its memory may have served anything before
-        self._slots[1] = slot
+        self._slots[-1] = slot
         for array, start in zip(arrays, bounds, strict=False):
-            _copy(array, slot.host[start : start + array.nbytes])
+            _copy(array, slot.host[start : start + array.nbytes], self._pool)
         slot.device[: bounds[-1]].set(slot.host[: bounds[-1]], stream=self._stream)
         slot.copied.record(self._stream)
         working.wait_event(slot.copied)
@@ -73,17 +74,14 @@ class Upload:
     def _new_slot(self, size: int) -> _Slot:
         import cupyx
 
-        size += size // self._spare if self._spare else 0
+        # Of a power of two, as which CuPy allocates page-locked memory: for chunks that differ.
+        size = 1 << max(size - 1, 0).bit_length()
         device = self._cupy.empty(size, self._cupy.uint8)
-        try:
-            host = cupyx.empty_pinned(size, np.uint8)
-        except self._cupy.cuda.runtime.CUDARuntimeError as error:
-            if error.status != _CUDA_OUT_OF_MEMORY:
-                raise
-            raise MemoryError(f"no page-locked memory of {size:,} bytes is left.") from error
+        host = cupyx.empty_pinned(size, np.uint8)
         return _Slot(host, device, self._cupy.cuda.Event(disable_timing=True))
 
     def __del__(self) -> None:
+        self._pool.shutdown(wait=False)
         # CuPy may reuse page-locked memory during a copy, so wait for the copies.
         for slot in self._slots:
             if slot is not None:
@@ -97,7 +95,7 @@ def sendable(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _copy(source: np.ndarray, target: np.ndarray) -> None:
+def _copy(source: np.ndarray, target: np.ndarray, pool: ThreadPoolExecutor) -> None:
     """Copy an array of any strides into as many bytes, side by side."""
     target = target.view(source.dtype).reshape(source.shape)
     if source.size == 0:
@@ -107,5 +105,5 @@ def _copy(source: np.ndarray, target: np.ndarray) -> None:
     def copy(cut: tuple[int, int]) -> None:
         target[cut[0] : cut[1]] = source[cut[0] : cut[1]]
 
-    for _ in run(copy, ranges(source.shape[0], step), HOST):
+    for _ in run(copy, ranges(source.shape[0], step), HOST, pool=pool):
         pass

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..arrays.backend import backend_of
+from ..arrays.functions import row_sums
 from ..arrays.namespace import array_namespace
 from ..arrays.typing import Array
 
@@ -95,8 +96,7 @@ class CentredSums(NamedTuple):
         harmonic = [a * b / (a + b) if a > 0 and b > 0 else 0.0 for a, b in pairs]
         shift = total / new - self.total / before
         between = shift * shift * backend.asarray(harmonic)[:, None]
-        xp = array_namespace(between)
-        self.centred[...] += between if self.centred.ndim == 2 else xp.sum(between, axis=1)
+        self.centred[...] += between if self.centred.ndim == 2 else row_sums(between)
         self.centred[...] += centred
         self.total[...] += total
         self.class_weight[:] = [a + b for a, b in pairs]

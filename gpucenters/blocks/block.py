@@ -108,15 +108,8 @@ class Block(Protocol):
     def reader(self) -> Reader | None:
         """What the values are read as; None as they are."""
 
-    @property
-    def counts_nonzero(self) -> bool:
-        """Whether statistics of the block have the numbers of values other than zero too."""
-
     def read_as(self, reader: Reader) -> Block:
         """The block with its values read by ``reader``."""
-
-    def counted(self) -> Block:
-        """The block whose values other than zero are counted, in the pass that sums them."""
 
     def rows(self, start: int, stop: int, ctx: Context) -> Block:
         """The rows start..stop; without a copy of dense and CSR data."""
@@ -131,8 +124,11 @@ class Block(Protocol):
     def holds_integers(self, ctx: Context) -> bool:
         """Whether all values are integers."""
 
-    def touched_columns(self) -> Array | None:
-        """The columns whose sums this block changes, ascending; None where they are not few."""
+    def narrowed(self, also: Array | None = None) -> tuple[Array, Block] | None:
+        """The columns whose sums this block changes, and the block of these alone.
+
+        The columns are ascending, and ``also`` are among them. None where they are not few.
+        """
 
     def add_sums(self, samples: Samples, into: RawSums, ctx: Context) -> None:
         """Add weighted sums of x, and of x^2 where these are kept, of each class.

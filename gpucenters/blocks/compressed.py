@@ -109,8 +109,6 @@ class Compressed:
         Where the work is done.
     reader : Reader or None
         What the entries are read as; it must leave 0 as it is.
-    counts_nonzero : bool
-        Whether values other than zero are counted too.
     """
 
     data: Array
@@ -120,7 +118,6 @@ class Compressed:
     by_row: bool
     backend: Backend
     reader: Reader | None = None
-    counts_nonzero: bool = False
 
     @cached_property
     def host_indptr(self) -> np.ndarray:
@@ -149,7 +146,8 @@ class Compressed:
 
     def chunk_size(self, ctx: Context) -> int:
         """Entries in one run."""
-        return ctx.chunk_size(uploaded=not self.resident)
+        each = self.data.dtype.itemsize + self.indices.dtype.itemsize
+        return ctx.chunk_size(0 if self.resident else each)
 
     def entries(self, ctx: Context, start: int = 0, stop: int | None = None) -> Iterator[Entries]:
         """The stored entries start..stop in the stored order, in runs of one chunk.
@@ -197,7 +195,7 @@ class Compressed:
 
     @cached_property
     def _upload(self) -> Upload | None:
-        return Upload(uneven=True) if self.on_host and is_cupy(self.backend.xp) else None
+        return Upload() if self.on_host and is_cupy(self.backend.xp) else None
 
     def position_table(self, columns: Array) -> Array:
         """The position of each column among ``columns``, -1 for others: shape (m,)."""

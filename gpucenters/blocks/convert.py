@@ -24,6 +24,7 @@ from ..arrays.on_disk import CSROnDisk, OnDisk
 from ..arrays.typing import NumPyOrCuPy as Array
 from ..arrays.typing import SparseMatrix
 from .block import Block
+from .compressed import Compressed
 from .dense import DenseBlock
 from .sparse import SparseBlock
 from .validation import check_dense, checked_sparse
@@ -146,6 +147,22 @@ def take_columns(X: Any, columns: Array, ctx: Context) -> Any:
         kind = sparse.csr_matrix if X.format == "csr" else sparse.csc_matrix
         return kind((part.data.astype(X.dtype), part.indices, part.indptr), shape=part.shape)
     return array_namespace(X).take(X, ctx.backend.move(columns), axis=1)
+
+
+def scale_columns(X: Any, scale: Array, ctx: Context) -> Any:
+    """X times a factor for each column, in X's own library and layout, on its own backend.
+
+    In X's type where that is a floating-point one, else in float64.
+    """
+    xp = ctx.backend.xp
+    values = X.data if is_sparse(X) else X
+    values = values if xp.isdtype(values.dtype, "real floating") else xp.astype(values, xp.float64)
+    factor = xp.astype(scale, values.dtype)
+    if not is_sparse(X):
+        return values * factor
+    entries = Compressed(values, X.indices, X.indptr, X.shape, X.format == "csr", ctx.backend)
+    data = values * entries.all_entries().of_column(factor)
+    return type(X)((data, X.indices.copy(), X.indptr.copy()), shape=X.shape)
 
 
 def put_columns(X: Any, columns: Array, width: int) -> Any:

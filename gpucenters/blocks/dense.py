@@ -17,7 +17,6 @@ from ..arrays.context import Context
 from ..arrays.grid import dense_grid, full_width_ranges, ranges
 from ..arrays.namespace import array_namespace, is_cupy, is_numpy
 from ..arrays.on_disk import OnDisk
-from ..arrays.row_labels import RowLabels
 from ..arrays.threads import Scratch
 from ..arrays.typing import Array
 from ..arrays.uploads import Upload, sendable
@@ -35,7 +34,6 @@ from .strips import DenseStrip
 from .working_columns import DenseColumns
 
 _DISTANCE_PARTS = 2  # of a chunk: of it and of its distances more would not fit into a cache
-_FEW_CLASSES = 8  # that a device sums one after the other
 _LEAST_SORT_COLUMNS = 64  # with fewer columns in a range the steps of the search are too small
 
 Result = TypeVar("Result")
@@ -53,14 +51,11 @@ class DenseBlock:
         Where the work is done.
     reader : Reader or None
         What the values are read as.
-    counts_nonzero : bool
-        Whether values other than zero are counted too.
     """
 
     array: Any
     backend: Backend
     reader: Reader | None = None
-    counts_nonzero: bool = False
     has_implicit_zeros: ClassVar[bool] = False
 
     @property
@@ -71,10 +66,6 @@ class DenseBlock:
     def read_as(self, reader: Reader) -> DenseBlock:
         """The block with its values read by ``reader``."""
         return replace(self, reader=reader)
-
-    def counted(self) -> DenseBlock:
-        """The block whose values other than zero are counted: see `Block`."""
-        return replace(self, counts_nonzero=True)
 
     def rows(self, start: int, stop: int, ctx: Context) -> DenseBlock:
         """The rows start..stop, a view."""
@@ -105,7 +96,7 @@ class DenseBlock:
         return Upload() if here and is_cupy(self.backend.xp) else None
 
     def _chunk_size(self, ctx: Context) -> int:
-        return ctx.chunk_size(uploaded=self._upload is not None)
+        return ctx.chunk_size(0 if self._upload is None else self.array.dtype.itemsize)
 
     def _strips(self, samples: Samples, ctx: Context) -> Iterator[Strip]:
         """The fixed grid of chunks, a strip of rows at a time, with progress."""
@@ -176,9 +167,8 @@ class DenseBlock:
         """Add third and fourth moments about the class means, in place: see `Block`."""
         dense_scatter.add_higher_moments(self.full_rows(samples, ctx), into)
 
-    def touched_columns(self) -> Array | None:
-        """None: all columns are."""
-        return None
+    def narrowed(self, also: Array | None = None) -> None:
+        """None: all columns change."""
 
     # --- sorted columns ------------------------------------------------------------------------
 
@@ -213,9 +203,7 @@ class DenseBlock:
         weights, given = None, samples.sample_weight
         if given is not None and not all(bool((given[r] == 1).all()) for r in rows):
             weights = samples.backend_weights
-        class_lists, scratch, labels = ClassLists(self.backend, rows), Scratch(), None
-        if self.backend.sync_is_expensive and len(rows) > _FEW_CLASSES:
-            labels = RowLabels(self.backend, class_lists.host_codes, None, len(rows))
+        class_lists, scratch = ClassLists(self.backend, rows), Scratch()
         left_out = None
         if given is not None and not np.all(given > 0):
             left_out = self.backend.asarray(np.flatnonzero(given == 0))
@@ -226,13 +214,15 @@ class DenseBlock:
                 xp = self.backend.xp
                 if not bool(xp.all(xp.isfinite(xp.take(chunk, left_out, axis=0)))):
                     self.check_finite(False, ctx)
-            lists = sort_columns(chunk, class_lists, weights, samples, ctx, scratch, labels)
+            lists = sort_columns(chunk, class_lists, weights, samples, ctx, scratch)
             return slice(first + start, first + stop), lists
 
         # A sort, its input, and the temporaries of the search.
         most = ctx.budget // (48 * n)
-        width = min(-(-m // ctx.threads), _LEAST_SORT_COLUMNS + 4 * self._chunk_size(ctx) // n)
-        width = max(1, min(width, most))
+        width = _LEAST_SORT_COLUMNS + 4 * self._chunk_size(ctx) // n
+        if self._upload is not None:
+            width = max(_LEAST_SORT_COLUMNS, self._chunk_size(ctx) // n)
+        width = max(1, min(-(-m // ctx.threads), width, most))
         return SortingPlan(list(ranges(m, width)), sort, column_too_large(n))
 
     def strips(self, columns: Array, ctx: Context) -> Iterator[tuple[slice, DenseStrip]]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays.context import Context
 from ..arrays.double_double import two_sum
-from ..arrays.functions import clip_negative
+from ..arrays.functions import clip_negative, row_sums
 from ..arrays.row_labels import RowLabels, squared_row_norms
 from ..arrays.typing import Array
 from .accumulators import CentredSums, RawSums
@@ -124,7 +124,7 @@ class _Part(NamedTuple):
 
 def add_centred(strips: Iterable[Strip], into: CentredSums, ctx: Context) -> None:
     """Add sums and centred squares of strips of rows, in place."""
-    backend, xp = ctx.backend, ctx.backend.xp
+    backend = ctx.backend
     by_feature = into.centred.ndim == 2
     # What the sums of chunks lose when they are added to large totals.
     low = backend.zeros(into.total.shape)
@@ -158,7 +158,7 @@ def add_centred(strips: Iterable[Strip], into: CentredSums, ctx: Context) -> Non
             held = backend.asarray(np.where(before > 0, before, 1.0))[:, None]
             shift = part.mean - total / held
             between = shift * shift * backend.asarray(harmonic)[:, None]
-            centred = centred + (between if by_feature else xp.sum(between, axis=1))
+            centred = centred + (between if by_feature else row_sums(between))
         new = two_sum(total, part.total)
         into.total[:, columns] = new.high
         low[:, columns] += new.low

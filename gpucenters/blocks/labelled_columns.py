@@ -6,7 +6,7 @@ side by side: so no list of values is made for each permutation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -137,20 +137,15 @@ class LabelledColumns:
             found.append(xp.reshape(beyond + xp.where(above[c], terms, -terms), (-1,)))
         return xp.stack(found)
 
-    def weighted_sums(
-        self, f: Callable[..., tuple[Array, ...]], *parameters: Array
-    ) -> tuple[Array, ...]:
-        """Sums over the samples x of each part of ``f(x, *p)``: see `SortedColumns`."""
+    def distances(self, center: Array) -> Array:
+        """Sums over the samples x of |x - center|: see `SortedColumns`."""
         xp, k = self.backend.xp, self.labels.samples.n_classes
-        shape = (k, self.values.shape[1], self.labels.count)
-        params = [xp.reshape(p, shape) for p in parameters]
+        center = xp.reshape(center, (k, self.values.shape[1], self.labels.count))
         classes = xp.arange(k, dtype=self.labels.codes.dtype, device=self.backend.device)[
             :, None, None
         ]
-        sums: tuple[Array, ...] = ()
+        sums = xp.zeros_like(center)
         for i, code in self._rows():
-            terms = f(self.values[i, :][None, :, None], *params)
-            mine = code[None, :, :] == classes
-            terms = tuple(xp.where(mine, t, xp.zeros_like(t)) for t in terms)
-            sums = tuple(s + t for s, t in zip(sums, terms, strict=True)) if sums else terms
-        return tuple(xp.reshape(s, (k, -1)) for s in sums)
+            terms = xp.abs(self.values[i, :][None, :, None] - center)
+            sums = sums + xp.where(code[None, :, :] == classes, terms, xp.zeros_like(terms))
+        return xp.reshape(sums, (k, -1))

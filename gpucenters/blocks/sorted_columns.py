@@ -12,16 +12,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from ..arrays import numpy_cupy, portable
+from ..arrays import list_kernels, numpy_cupy, portable
 from ..arrays.backend import Backend
 from ..arrays.class_lists import ClassLists
 from ..arrays.context import Context
 from ..arrays.functions import to_floats
 from ..arrays.grid import ranges
-from ..arrays.row_labels import RowLabels
 from ..arrays.threads import Scratch
 from ..arrays.typing import Array
-from .half_weight import JointHalf
+from .half_weight import ClassHalf, JointHalf
 from .samples import Samples
 from .weighted_interval import weighted_interval
 
@@ -85,9 +84,10 @@ class SortedColumns:
         return xp.reshape(xp.take(array, xp.reshape(inside, (-1,))), position.shape)
 
     @property
-    def most(self) -> int:
-        """Bound on the items of all lists of one column."""
-        return self.shape[0] << self.depth
+    def _lists(self) -> list_kernels.Lists:
+        """What the kernels for CUDA read."""
+        parts = self.values, self.start, self.size, self.zero_at, self.zero_mass, self.cumulative
+        return list_kernels.Lists(*parts)
 
     @property
     def plain(self) -> bool:
@@ -131,12 +131,22 @@ class SortedColumns:
             low = xp.where(open_ & ~holds, middle + 1, low)
         return low
 
+    def class_intervals(self, half: ClassHalf) -> tuple[Array, Array] | None:
+        """Ends of the interval of medians of each list, two of shape (K, b), by one kernel.
+
+        None where there is no CUDA.
+        """
+        if not self.backend.sync_is_expensive:
+            return None
+        return list_kernels.class_intervals(self._lists, half.least, half.most)
+
     def joint_interval(
         self, half: JointHalf, low: Array, high: Array
     ) -> tuple[Array, Array] | None:
-        """Ends of the interval of joint medians, two of shape (b,), from all items of a column.
+        """Ends of the interval of joint medians, two of shape (b,), without a search step by step.
 
-        None where they do not lie side by side.
+        By one kernel on CUDA, or from all items of a column. None where these do not lie side by
+        side, or two lists are searched as fast.
 
         Parameters
         ----------
@@ -144,12 +154,13 @@ class SortedColumns:
         low, high : arrays of shape (b,)
             Items between which the interval lies.
         """
-        return None
+        if not self.backend.sync_is_expensive:
+            return None
+        least, most = half.goal - half.tolerance, half.goal + half.tolerance
+        return list_kernels.joint_intervals(self._lists, half.factor, least, most, low, high)
 
-    def weighted_sums(
-        self, f: Callable[..., tuple[Array, ...]], *parameters: Array
-    ) -> tuple[Array, ...]:
-        """Sums over the items x of their weight times each part of ``f(x, *p)``.
+    def weighted_sums(self, f: Callable[..., Array], *parameters: Array) -> Array:
+        """Sums over the items x of their weight times ``f(x, *p)``.
 
         Parameters
         ----------
@@ -159,9 +170,24 @@ class SortedColumns:
 
         Returns
         -------
-        tuple of arrays of shape (K, b), float64
+        array of shape (K, b), float64
         """
         raise NotImplementedError
+
+    def _sums(self, f: Callable[..., Array], ends: tuple[Array, ...], *parameters: Array) -> Array:
+        """`weighted_sums` of a function of distances to ``ends``; on CUDA by one kernel."""
+        if not self.backend.sync_is_expensive:
+            return self.weighted_sums(f, *parameters)
+        stored = self._stored(self.size)
+        sums = list_kernels.distance_sums(self.values, self.start, stored, self.weights, *ends)
+        if self.zero_mass is None:
+            return sums
+        at_zero = f(self.backend.zeros(self.shape), *parameters)
+        return sums + self.backend.xp.astype(self.zero_mass, sums.dtype) * at_zero
+
+    def distances(self, center: Array) -> Array:
+        """Sums of weight times |x - center| over the items: (K, b), as the centers."""
+        return self._sums(lambda x, center: abs(x - center), (center,), center)
 
     def loss_difference(self, center: Array, other: Array) -> Array:
         """Sum of weight times (|x - other| - |x - center|) over the items, without cancellation.
@@ -173,10 +199,10 @@ class SortedColumns:
         nothing = xp.zeros_like(towards)
         ends = xp.minimum(towards, nothing), xp.maximum(towards, nothing)
 
-        def terms(x: Array, center: Array, low: Array, high: Array, half: Array) -> tuple[Array]:
-            return (half - xp.minimum(xp.maximum(x - center, low), high),)
+        def terms(x: Array, center: Array, low: Array, high: Array, half: Array) -> Array:
+            return half - xp.minimum(xp.maximum(x - center, low), high)
 
-        (halves,) = self.weighted_sums(terms, center, *ends, 0.5 * towards)
+        halves = self._sums(terms, (center, other), center, *ends, 0.5 * towards)
         return 2 * xp.where(other < center, -halves, halves)
 
 
@@ -190,13 +216,10 @@ class DenseSortedColumns(SortedColumns):
         How they lie in a column.
     chunk : int
         Elements that are summed in one go.
-    labels : RowLabels or None
-        The classes of the rows as they lie, where these are to be summed by class all at once.
     """
 
     lists: ClassLists | None = None
     chunk: int = 0
-    labels: RowLabels | None = None
 
     @property
     def table(self) -> Array:
@@ -208,6 +231,9 @@ class DenseSortedColumns(SortedColumns):
     ) -> tuple[Array, Array] | None:
         xp, lists, table = self.backend.xp, self.lists, self.table
         assert lists is not None
+        two = self.plain and self.shape[0] == 2 and not half.tolerance
+        if two or self.backend.sync_is_expensive:
+            return super().joint_interval(half, low, high)
         weight = xp.take(half.factor[:, 0], lists.codes)[None, :]
         one_of_each = math.hypot(*to_floats(half.factor[:, 0]))
         if self.weights is not None:
@@ -218,16 +244,12 @@ class DenseSortedColumns(SortedColumns):
             table, weight, *ends, (low, high), _CACHED * self.chunk, one_of_each
         )
 
-    def weighted_sums(
-        self, f: Callable[..., tuple[Array, ...]], *parameters: Array
-    ) -> tuple[Array, ...]:
+    def weighted_sums(self, f: Callable[..., Array], *parameters: Array) -> Array:
         xp, lists = self.backend.xp, self.lists
         assert lists is not None
-        if self.labels is not None:
-            return self._sums_by_label(f, *parameters)
         b, table = self.shape[1], self.table
         weights = None if self.weights is None else xp.reshape(self.weights, table.shape)
-        groups: list[list[tuple[Array, ...]]] = []
+        groups: list[Array] = []
         of_lists = [xp.permute_dims(lists.by_list(p), (1, 0)) for p in parameters]
         for group in lists.groups:
             sums, shape = [], (b, group.n_lists, -1)
@@ -239,30 +261,10 @@ class DenseSortedColumns(SortedColumns):
             for left, right in cuts:
                 x = xp.astype(values[left:right, :, :], xp.float64)
                 terms = f(x, *(p[left:right, :, :] for p in own))
-                if s is not None:
-                    terms = tuple(t * s[left:right, :, :] for t in terms)
-                sums.append(tuple(xp.sum(t, axis=2) for t in terms))
-            groups.append([xp.concat(list(s)) for s in zip(*sums, strict=True)])
-        found = (xp.concat(list(s), axis=1) for s in zip(*groups, strict=True))
-        return tuple(lists.by_class(xp.permute_dims(s, (1, 0))) for s in found)
-
-    def _sums_by_label(
-        self, f: Callable[..., tuple[Array, ...]], *parameters: Array
-    ) -> tuple[Array, ...]:
-        """`weighted_sums` by products with an indicator: no step takes a call for some classes."""
-        xp, lists, labels, table = self.backend.xp, self.lists, self.labels, self.table
-        assert lists is not None
-        assert labels is not None
-        weights = None if self.weights is None else xp.reshape(self.weights, table.shape)
-        parts = []
-        for left, right in ranges(self.shape[1], max(1, self.chunk // (4 * table.shape[1]))):
-            x = xp.astype(xp.permute_dims(table[left:right, :], (1, 0)), xp.float64)
-            terms = f(x, *(xp.take(p[:, left:right], lists.codes, axis=0) for p in parameters))
-            if weights is not None:
-                s = xp.permute_dims(weights[left:right, :], (1, 0))
-                terms = tuple(t * s for t in terms)
-            parts.append([labels.sums(t) for t in terms])
-        return tuple(xp.concat(list(p), axis=1) for p in zip(*parts, strict=True))
+                terms = terms if s is None else terms * s[left:right, :, :]
+                sums.append(xp.sum(terms, axis=2))
+            groups.append(xp.concat(sums))
+        return lists.by_class(xp.permute_dims(xp.concat(groups, axis=1), (1, 0)))
 
     def loss_difference(self, center: Array, other: Array) -> Array:
         xp = self.backend.xp
@@ -301,22 +303,15 @@ class SparseSortedColumns(SortedColumns):
 
     segment: Array | None = None
 
-    def weighted_sums(
-        self, f: Callable[..., tuple[Array, ...]], *parameters: Array
-    ) -> tuple[Array, ...]:
+    def weighted_sums(self, f: Callable[..., Array], *parameters: Array) -> Array:
         xp = self.backend.xp
         x = xp.astype(self.values, xp.float64)
         terms = f(x, *(xp.take(xp.reshape(p, (-1,)), self.segment) for p in parameters))
+        terms = terms if self.weights is None else terms * self.weights
+        stored = self.backend.zeros(self.shape[0] * self.shape[1])
+        numpy_cupy.scatter_add(stored, self.segment, terms, xp)
         at_zero = f(self.backend.zeros(self.shape), *parameters)
-        sums = []
-        for term, zero in zip(terms, at_zero, strict=True):
-            stored = self.backend.zeros(self.shape[0] * self.shape[1])
-            term = term if self.weights is None else term * self.weights
-            numpy_cupy.scatter_add(stored, self.segment, term, xp)
-            sums.append(
-                xp.reshape(stored, self.shape) + xp.astype(self.zero_mass, xp.float64) * zero
-            )
-        return tuple(sums)
+        return xp.reshape(stored, self.shape) + xp.astype(self.zero_mass, xp.float64) * at_zero
 
 
 def sort_columns(
@@ -326,7 +321,6 @@ def sort_columns(
     samples: Samples,
     ctx: Context,
     scratch: Scratch,
-    labels: RowLabels | None = None,
 ) -> DenseSortedColumns:
     """The columns of a dense chunk, sorted within each class.
 
@@ -343,8 +337,6 @@ def sort_columns(
     ctx : Context
     scratch : Scratch
         Holds the values: they are valid until the thread sorts the next columns.
-    labels : RowLabels, optional
-        See `DenseSortedColumns`.
     """
     backend, b = ctx.backend, chunk.shape[1]
     xp = backend.xp
@@ -375,7 +367,6 @@ def sort_columns(
         cumulative=cumulative,
         lists=lists,
         chunk=ctx.chunk,
-        labels=labels,
     )
 
 

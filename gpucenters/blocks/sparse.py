@@ -15,8 +15,9 @@ import numpy as np
 from ..arrays import numpy_cupy
 from ..arrays.backend import backend_of
 from ..arrays.context import Context
-from ..arrays.grid import ranges, row_ranges
-from ..arrays.namespace import array_namespace, sparse_module, to_numpy
+from ..arrays.functions import row_sums
+from ..arrays.grid import partitions, ranges, row_ranges
+from ..arrays.namespace import array_namespace, sparse_module, stored_once, to_numpy
 from ..arrays.typing import NumPyOrCuPy as Array
 from . import errors, sparse_host, sparse_scatter, sparse_sums
 from .accumulators import CentredSums, RawSums
@@ -49,10 +50,6 @@ class SparseBlock(Compressed):
         """The block with its stored values read by ``reader``."""
         return replace(self, reader=reader)
 
-    def counted(self) -> SparseBlock:
-        """The block whose values other than zero are counted: see `Block`."""
-        return replace(self, counts_nonzero=True)
-
     def rows(self, start: int, stop: int, ctx: Context) -> SparseBlock:
         """The rows start..stop: see `Block`."""
         if not self.by_row:
@@ -78,7 +75,7 @@ class SparseBlock(Compressed):
         every = self.backend.arange(self.shape[1])
         total, centred = self.centred_moments(samples, every, ctx)
         if into.centred.ndim == 1:
-            centred = self.backend.xp.sum(centred, axis=1)
+            centred = row_sums(centred)
         into.add_classes(samples.class_weight, total, centred)
         if into.nonzero is not None:
             unused = self.backend.xp.zeros_like(into.total)
@@ -98,11 +95,18 @@ class SparseBlock(Compressed):
         """Add third and fourth moments about the class means, in place: see `Block`."""
         sparse_scatter.add_higher_moments(self, samples, into, ctx)
 
-    def touched_columns(self) -> Array | None:
-        """The columns with stored entries, ascending; None where they are not few."""
-        if not self.by_row or 8 * self.nnz > self.shape[1]:
+    def narrowed(self, also: Array | None = None) -> tuple[Array, SparseBlock] | None:
+        """The columns with stored entries, and the block of these alone: see `Block`."""
+        xp, backend = self.backend.xp, self.backend
+        # Entries of many partitions would be cut in another way in fewer columns.
+        in_parts = len(partitions(self.nnz, 1, backend)) > 1
+        if not self.by_row or 8 * self.nnz > self.shape[1] or in_parts:
             return None
-        return self.backend.xp.unique_values(self.backend.move(self.indices[:]))
+        indices = backend.move(self.indices[:])
+        columns = xp.unique_values(indices if also is None else xp.concat([indices, also]))
+        position = xp.astype(xp.searchsorted(columns, indices), self.indptr.dtype)
+        indices = backend_of(self.indptr).move(position)
+        return columns, replace(self, indices=indices, shape=(self.shape[0], columns.shape[0]))
 
     # --- sorted columns ------------------------------------------------------------------------
 
@@ -239,7 +243,7 @@ class SparseBlock(Compressed):
         ends = xp.concat([xp.take(part.indptr, rows), part.indptr[-1:]])
         x = xp.astype(part.data, xp.float64)
         held = sparse_module(xp).csr_matrix((x, part.indices, ends), shape=(rows.shape[0], d))
-        found = xp.reshape(held @ xp.reshape(coef, (d, -1)), (-1, *shape))
+        found = xp.reshape(stored_once(held) @ xp.reshape(coef, (d, -1)), (-1, *shape))
         out[:, :, rows] += xp.permute_dims(found, (1, 2, 0))
 
     def _wide_product(self, parts: list[tuple[Array, Array]], ctx: Context) -> Array:
@@ -274,7 +278,7 @@ class SparseBlock(Compressed):
         if rows is not None:
             matrix = matrix[backend.asarray(rows)]
         if 2 * matrix.nnz >= matrix.shape[0] * matrix.shape[1]:
-            return DenseColumns(backend, xp.ascontiguousarray(matrix.toarray()) - shift / scale)
+            return DenseColumns(backend, numpy_cupy.filled(matrix, xp) - shift / scale)
         return SparseColumns(backend, matrix, matrix.T.tocsr(), shift / scale)
 
     def padded_rows(
@@ -298,8 +302,7 @@ class SparseBlock(Compressed):
             count = entries.last - entries.first
             x = xp.astype(entries.values, xp.float64)
             shape = (count, m) if self.by_row else (n, count)
-            part = kind((x, entries.minor, entries.offsets), shape=shape)
-            part.has_canonical_format = True  # cupyx would sort: a product needs no order
+            part = stored_once(kind((x, entries.minor, entries.offsets), shape=shape))
             return rows, part @ (factor if self.by_row else factor[rows])
 
         for rows, part in ctx.map(product, self.major_entries(ctx)):
@@ -353,7 +356,7 @@ class SparseBlock(Compressed):
         # A row for each feature: what an entry reads and adds to lies side by side.
         own = [xp.asarray(p.T, order="C") for p in params]
         at_zero = distance(backend.zeros(()), *own)
-        of_zero_row = xp.sum(xp.asarray(at_zero.T, order="C") * inverse, axis=1)
+        of_zero_row = row_sums(xp.asarray(at_zero.T, order="C") * inverse)
         base = of_zero_row[:1] - of_zero_row[1:] if k == 2 else -of_zero_row
         q, n = int(base.shape[0]), self.shape[0]
         out, every = backend.zeros(n * q), backend.arange(q)

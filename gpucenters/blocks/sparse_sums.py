@@ -21,7 +21,7 @@ from .samples import Samples
 
 _UNUSED_SUMS = 1024  # for entries that a device cannot drop without waiting
 _MERGE_SLICE = 2**22  # elements that one thread adds in one go
-_SORTED_ENTRIES = 2**22  # of the rows that are put in the order of their classes at a time
+_SORTED_ENTRIES = 2**20  # of the rows that are put in the order of their classes at a time
 _SORTED_BYTES = 16  # that each of them takes
 _CACHED_SUMS, _CACHED_CLASS = 2**19, 2**17  # sums of all classes, and of one, that a cache holds
 

@@ -16,7 +16,7 @@ from ..arrays.backend import Backend
 from ..arrays.class_lists import ClassLists
 from ..arrays.context import Context
 from ..arrays.grid import ranges, row_ranges
-from ..arrays.namespace import array_namespace, is_numpy, sparse_module
+from ..arrays.namespace import array_namespace, is_numpy, sparse_module, stored_once
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray
 from .compressed import INT32, Compressed
@@ -192,7 +192,8 @@ class SparseStrip:
             sparsetools.add_product(e.offsets, e.rows, values, factor, out)
             return out
         shape = (b, self.matrix.shape[0])
-        return sparse_module(xp).csr_matrix((values, e.rows, e.offsets), shape=shape) @ factor
+        part = sparse_module(xp).csr_matrix((values, e.rows, e.offsets), shape=shape)
+        return stored_once(part) @ factor
 
     def label_moments(self, labels: Labels, start: int, stop: int) -> tuple[Array, Array, Array]:
         """Sums, and sums of squares about the class means: see `Strip`."""

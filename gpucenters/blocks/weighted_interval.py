@@ -74,8 +74,16 @@ def _of_lines(
         near = xp.minimum(xp.maximum(low, left), high), xp.maximum(xp.minimum(high, right), low)
     found, following, sure = _between(table, weight, least, most, *near)
     if not bool(xp.all(sure)):
-        near = xp.where(sure, near[0], low), xp.where(sure, near[1], high)
-        found, following, _ = _between(table, weight, least, most, *near)
+        line = xp.nonzero(~sure)[0]
+        own = weight if weight.shape[0] == 1 else xp.take(weight, line, axis=0)
+        bounds = (xp.take(bound, line) for bound in (low, high))
+        again = _between(xp.take(table, line, axis=0), own, least, most, *bounds)
+        place = xp.cumulative_sum(xp.astype(~sure, xp.int64)) - xp.astype(~sure, xp.int64)
+        place = xp.minimum(place, xp.zeros_like(place) + (line.shape[0] - 1))
+        found, following = (
+            xp.where(sure, one, xp.take(other, place))
+            for one, other in zip((found, following), again[:2], strict=True)
+        )
     return found, following
 
 
@@ -124,42 +132,42 @@ def _sum_where(mask: Array, weight: Array) -> Array:
 def _between(
     table: Array, weight: Array, least: float, most: float, low: Array, high: Array
 ) -> tuple[Array, Array, Array]:
-    """The ends of the interval, and whether they are sure to lie between these bounds."""
+    """The ends of the interval, and whether they are sure to lie between these bounds.
+
+    Only values strictly between the bounds are sorted: those of data with few values are few.
+    """
     xp, backend, (b, n) = array_namespace(table), backend_of(table), table.shape
-    nothing = xp.zeros_like(weight[:1, :1])
-    below, upto = table < low[:, None], table <= high[:, None]
-    inside = upto ^ below
-    base = total = _sum_where(below, weight)
-    if bool(xp.any(low == high)):  # between these nothing is to be sorted
-        total, inside = _sum_where(upto, weight), inside & (low < high)[:, None]
-    entry = xp.nonzero(xp.reshape(inside, (-1,)))[0]
-    first = xp.searchsorted(entry, n * backend.arange(b + 1))
-    start, count = first[:-1, None], (first[1:] - first[:-1])[:, None]
-    if entry.shape[0] == 0:
-        return high, high, (low == high) & (base < least) & (total > most)
-    slot = xp.zeros_like(start) + backend.arange(int(xp.max(count)))[None, :]
-    used = slot < count
-    position = xp.reshape(xp.where(used, start + slot, xp.zeros_like(slot)), (-1,))
-    entry = xp.take(entry, position)
-    infinity = xp.full_like(table[:1, :1], math.inf)
-    x = xp.reshape(xp.take(xp.reshape(table, (-1,)), entry), used.shape)
-    x = xp.where(used, x, infinity)
-    index = entry % n if weight.shape[0] == 1 else entry
-    w = xp.reshape(xp.take(xp.reshape(weight, (-1,)), index), used.shape)
-    x, w = _in_order(x, xp.where(used, w, nothing))
-    behind = base[:, None] + xp.cumulative_sum(w, axis=1)
+    low, high = low[:, None], high[:, None]
+    upto_low = table <= low
+    before, at_low, total = (
+        _sum_where(mask, weight)[:, None] for mask in (table < low, upto_low, table <= high)
+    )
+    entry = xp.nonzero(xp.reshape((table < high) & ~upto_low, (-1,)))[0]
+    values, behind = [low, high], [at_low, total]
+    if entry.shape[0]:
+        first = xp.searchsorted(entry, n * backend.arange(b + 1))
+        start, count = first[:-1, None], (first[1:] - first[:-1])[:, None]
+        slot = xp.zeros_like(start) + backend.arange(int(xp.max(count)))[None, :]
+        used = slot < count
+        position = xp.reshape(xp.where(used, start + slot, xp.zeros_like(slot)), (-1,))
+        entry = xp.take(entry, position)
+        x = xp.reshape(xp.take(xp.reshape(table, (-1,)), entry), used.shape)
+        index = entry % n if weight.shape[0] == 1 else entry
+        w = xp.reshape(xp.take(xp.reshape(weight, (-1,)), index), used.shape)
+        x, w = _in_order(xp.where(used, x, high), xp.where(used, w, xp.zeros_like(w[:1, :1])))
+        values.insert(1, x)
+        behind.insert(1, at_low + xp.cumulative_sum(w, axis=1))
+    x, upto = xp.concat(values, axis=1), xp.concat(behind, axis=1)
 
     def number(mask: Array) -> Array:
         return xp.sum(xp.astype(mask, xp.int64), axis=1)[:, None]
 
-    last = xp.zeros_like(count) + (x.shape[1] - 1)
-    at = number(behind < least)
+    at = number(upto < least)
+    last = xp.zeros_like(at) + (x.shape[1] - 1)
     found = xp.take_along_axis(x, xp.minimum(at, last), axis=1)
     after = number(x <= found)
-    more = xp.take_along_axis(behind, after - 1, axis=1) > most
+    more = xp.take_along_axis(upto, after - 1, axis=1) > most
     following = xp.take_along_axis(x, xp.minimum(after, last), axis=1)
-    inner, known = at < count, more | (after < count)
-    following = xp.where(more | ~known, found, following)
-    inner, known, found, following = (a[:, 0] for a in (inner, known, found, following))
-    sure = (base < least) & xp.where(inner, known, (low == high) & (total > most))
-    return xp.where(inner, found, high), xp.where(inner, following, high), sure
+    sure = (before < least) & (at <= last) & (more | (after <= last))
+    found, following, sure = (a[:, 0] for a in (found, xp.where(more, found, following), sure))
+    return found, following, sure

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from ..arrays import numpy_cupy
 from ..arrays.backend import Backend
 from ..arrays.grid import ranges
 from ..arrays.linalg import gram
-from ..arrays.namespace import is_numpy, sparse_module
+from ..arrays.namespace import is_numpy, sparse_module, stored_once
 from ..arrays.typing import Array, SparseMatrix
 from ..arrays.typing import NumPyOrCuPy as SparseArray
 
@@ -97,6 +98,10 @@ class SparseColumns:
     transposed: SparseMatrix
     shift: SparseArray
 
+    def __post_init__(self) -> None:
+        for matrix in (self.matrix, self.transposed):
+            stored_once(matrix)
+
     def product(self, w: SparseArray) -> SparseArray:
         """``Z @ w``."""
         return self.matrix @ w - self.shift @ w
@@ -119,7 +124,7 @@ class SparseColumns:
         squared = sparse_module(self.backend.xp).csr_matrix(
             (t.data * t.data, t.indices, t.indptr), shape=t.shape
         )
-        return squared @ h - self.shift * (2 * (t @ h) - self.shift * h.sum())
+        return stored_once(squared) @ h - self.shift * (2 * (t @ h) - self.shift * h.sum())
 
     def take(self, chosen: SparseArray) -> SparseColumns:
         """Some of these columns."""
@@ -140,6 +145,6 @@ class SparseColumns:
             return (self.transposed @ weighted).toarray()
         root, out = xp.sqrt(h), self.backend.zeros((d, d))
         for start, stop in ranges(n, max(1, _STRIP // d)):
-            rows = self.matrix[start:stop].toarray() * root[start:stop, None]
+            rows = numpy_cupy.filled(self.matrix[start:stop], xp) * root[start:stop, None]
             out += gram(rows, self.backend)
         return out

@@ -21,6 +21,7 @@ from .groups import with_groups
 from .inspect import inspect
 from .output import say
 from .path import path
+from .permute import permute
 from .predict import predict
 from .select import select
 
@@ -34,7 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-for command in (fit, predict, select, path, inspect, devices, demo, check):
+for command in (fit, predict, select, path, permute, inspect, devices, demo, check):
     app.command()(with_groups(command))
 
 

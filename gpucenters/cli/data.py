@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import errno
 import os
 import re
 from collections.abc import Iterator
@@ -81,8 +83,8 @@ class DataOptions:
     missing: Annotated[
         Missing | None,
         _option(
-            "Missing values of tables are an error, their rows are left out, or they become the "
-            "median of the feature: by default an error, or the medians that a model holds."
+            "Missing values of tables are an error, or their rows are left out, or they become "
+            "the median of the feature. By default an error, or the medians of the model."
         ),
     ] = None
     encoding: Annotated[
@@ -91,7 +93,7 @@ class DataOptions:
     zero_based: Annotated[
         bool | None,
         _option(
-            "Features of svmlight files count from 0: by default from 1, or as a model knows.",
+            "Features of svmlight files count from 0; by default from 1, or as the model.",
             "--zero-based/--one-based",
         ),
     ] = None
@@ -110,6 +112,21 @@ class DataOptions:
 
         return read(source, n_features=n_features, features=features, **self.resolved(source))
 
+    def read_beside(self, fitted: Data | None, test: str, labels: str | None) -> Data:
+        """All test data, with labels in a file of their own or not, by the features of others."""
+        width = names = None
+        if fitted is not None and not fitted.is_text:
+            width = fitted.X.shape[1]
+            names = None if fitted.feature_names is None else fitted.feature_names.tolist()
+        return replace(self, labels=labels).read(test, width, names)
+
+    def groups(self, source: str) -> Any:
+        """The group of each sample, from a file as that of --labels."""
+        from ..readers.data import Options
+        from ..readers.labels import read_labels
+
+        return read_labels(source, Options(encoding=self.encoding))
+
     def batches(
         self,
         source: str,
@@ -127,6 +144,18 @@ class DataOptions:
 
     def resolved(self, source: str, of_stdin: str = "tsv") -> dict[str, Any]:
         """The options of the readers, where stdin has a format of its own."""
+        from ..readers import FORMATS
+
+        if self.format is not None and self.format not in FORMATS:
+            raise typer.BadParameter(
+                f"--format {self.format} is not known: use one of {', '.join(FORMATS)}."
+            )
+        try:
+            codecs.lookup(self.encoding or "utf-8")
+        except LookupError:
+            raise typer.BadParameter(
+                f"--encoding {self.encoding} is none that Python knows."
+            ) from None
         options = dict(vars(self))
         if source == "-" and self.format is None:
             options["format"] = of_stdin
@@ -177,6 +206,22 @@ class Vectorizer(StrEnum):
     HASHING = "hashing"
 
 
+class Norm(StrEnum):
+    """What the length of each text is measured by."""
+
+    L2 = "l2"
+    L1 = "l1"
+    NONE = "none"
+
+
+class Analyzer(StrEnum):
+    """What n-grams are made of."""
+
+    WORD = "word"
+    CHAR = "char"
+    CHAR_WB = "char_wb"
+
+
 @dataclass(frozen=True)
 class TextOptions:
     """How texts become features."""
@@ -184,8 +229,17 @@ class TextOptions:
     vectorizer: Annotated[
         Vectorizer, _option("Word counts, tf-idf, or counts by hash.", panel="Text")
     ] = Vectorizer.COUNT
+    analyzer: Annotated[
+        Analyzer,
+        _option("N-grams of words, of characters, or of the characters of a word.", panel="Text"),
+    ] = Analyzer.WORD
     ngrams: Annotated[
-        str, _option("Words, or words and pairs, ...", panel="Text", metavar="MIN,MAX")
+        str,
+        _option(
+            "Words, or words and pairs (1,2), ...; of characters 2,4.",
+            panel="Text",
+            metavar="MIN,MAX",
+        ),
     ] = "1,1"
     min_df: Annotated[
         str, _option("Least number (2) or share (0.01) of texts with a word.", panel="Text")
@@ -193,9 +247,18 @@ class TextOptions:
     token_pattern: Annotated[
         str | None, _option("What a word is, as a regular expression.", panel="Text")
     ] = None
-    norm: Annotated[str, _option("Of the rows of tf-idf.", panel="Text", metavar="l2|l1|none")] = (
-        "l2"
-    )
+    stop_words: Annotated[
+        str | None,
+        _option(
+            "Words that are left out, one a line, or those of scikit-learn.",
+            panel="Text",
+            metavar="FILE|english",
+        ),
+    ] = None
+    binary: Annotated[
+        bool, _option("Whether a word is there, in place of its count.", "--binary", panel="Text")
+    ] = False
+    norm: Annotated[Norm, _option("Of the rows of tf-idf.", panel="Text")] = Norm.L2
 
     def make(self) -> Any:
         """The vectorizer of scikit-learn, not fitted."""
@@ -204,11 +267,18 @@ class TextOptions:
         try:
             low, high = (int(part) for part in self.ngrams.split(","))
             min_df = float(self.min_df) if "." in self.min_df else int(self.min_df)
+            is_valid = 1 <= low <= high and (0 <= min_df <= 1 if "." in self.min_df else min_df > 0)
         except ValueError:
+            is_valid = False
+        if not is_valid:
             raise typer.BadParameter(
-                f"--ngrams takes two numbers, as 1,2, and --min-df one: got {self.ngrams!r} and "
-                f"{self.min_df!r}."
-            ) from None
+                f"--ngrams takes two numbers, as 1,2, and --min-df one from 1 or a share: got "
+                f"{self.ngrams!r} and {self.min_df!r}."
+            )
+        if self.analyzer is not Analyzer.WORD and (self.token_pattern or self.stop_words):
+            raise typer.BadParameter(
+                "--token-pattern and --stop-words are for words: leave them out, or --analyzer."
+            )
         try:
             re.compile(self.token_pattern or "")
         except re.error as error:
@@ -221,10 +291,19 @@ class TextOptions:
                 ngrams=(low, high),
                 min_df=min_df,
                 token_pattern=self.token_pattern,
-                norm=None if self.norm == "none" else self.norm,
+                norm=None if self.norm is Norm.NONE else self.norm.value,
+                binary=self.binary,
+                analyzer=self.analyzer.value,
+                stop_words=self._stop_words(),
             )
         except ValueError as error:
             raise typer.BadParameter(str(error)) from error
+
+    def _stop_words(self) -> str | list[str] | None:
+        if self.stop_words in (None, "english"):
+            return self.stop_words
+        lines = Path(self.stop_words).read_text(encoding="utf-8-sig").splitlines()
+        return [word for line in lines if (word := line.strip())]
 
 
 def check_place(output: str | None, *others: str | None) -> None:
@@ -233,18 +312,35 @@ def check_place(output: str | None, *others: str | None) -> None:
     Parameters
     ----------
     output : str or None
-        In a folder that exists; "-" is stdout.
+        A new name, or a regular file, in a folder that exists; "-" is stdout.
     *others : str or None
         Files that the command reads or also writes, which the output would replace.
     """
-    folder = os.path.dirname(output or "")
+    if output is None or output == "-":
+        return
+    folder = os.path.dirname(output)
     if folder and not os.path.isdir(folder):
         raise typer.BadParameter(f"the folder {folder!r} of the output does not exist.")
     for other in others:
-        if output and other and "-" not in (output, other) and _overwrites(output, other):
+        if other and other != "-" and _overwrites(output, other):
             raise typer.BadParameter(
                 f"the output {output!r} would replace {other!r}, or lie in it."
             )
+    if os.path.exists(output) and not os.path.isfile(output):
+        raise typer.BadParameter(
+            f"the output {output!r} is there, and is not a regular file: give another name."
+        )
+    if not os.access(folder or ".", os.W_OK):
+        raise typer.BadParameter(f"no file can be written in the folder {folder or '.'!r}.")
+
+
+def check_files(*paths: str | None) -> None:
+    """Raise the OSError for a file that a command is to read later, and cannot."""
+    for path in paths:
+        if path is not None and path != "-":
+            os.stat(path)
+            if not os.access(path, os.R_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
 
 
 def _overwrites(output: str, other: str) -> bool:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .choice import Choice, kind_of
 from .data import (
     AsJson,
     DataOptions,
@@ -16,15 +18,19 @@ from .data import (
     Missing,
     TextOptions,
     Vectorizer,
+    check_files,
     check_place,
     labelled,
 )
-from .models import ModelOptions, make_model
+from .groups import part_of_samples
+from .models import ModelOptions
 from .output import say, show_facts, show_json
+from .second_stage import SecondStage, fitted_stage
 from .stages import Stages, progress_of
 
 if TYPE_CHECKING:
     from ..readers import Data
+    from .evaluation import Evaluation
     from .trained import Trained
 
 _SHOWN = 10  # best features
@@ -47,13 +53,24 @@ def fit(
     ] = None,
     test_size: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="Hold out this share of DATA, for the accuracy."),
+        typer.Option(
+            callback=part_of_samples, help="Hold out this share of DATA, for the accuracy."
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the choice of --test-size.")] = 0,
+    seed: Annotated[
+        int, typer.Option(help="Of the choices of --test-size and --second-stage.")
+    ] = 0,
     batch_rows: Annotated[
         int | None,
         typer.Option(
             min=1, help="Read texts so many at a time, for files larger than memory (hashing)."
+        ),
+    ] = None,
+    second_stage: Annotated[
+        SecondStage | None,
+        typer.Option(
+            help="Classify by ridge logistic regression on the selected features (of counts times "
+            "their log ratios); one validation split chooses the ridge."
         ),
     ] = None,
     full: Annotated[
@@ -68,31 +85,45 @@ def fit(
     SciPy's .npz; lines plain or compressed. With --test-size the model is fitted to the other
     samples, and that model is saved.
     """
-    estimator = make_model(model)
+    choice = Choice(model)
     check_place(output, data, reading.labels, test, test_labels)
     if test is not None and test_size is not None:
         raise typer.BadParameter("--test and --test-size exclude each other.")
     if batch_rows is not None and test_size is not None:
         raise typer.BadParameter("--batch-rows reads every row: use --test, not --test-size.")
-    fitting = _Fit(estimator, text.make(), Stages())
+    if test_labels is not None and test is None:
+        raise typer.BadParameter("--test-labels are those of --test: name that file too.")
+    if batch_rows is not None and second_stage is not None:
+        raise typer.BadParameter("--second-stage needs all samples: leave --batch-rows out.")
+    check_files(data, reading.labels, test, test_labels)
+
+    def read_test(fitted: Data | None) -> Data | None:
+        if test is None:
+            return None
+        return labelled(reading.read_beside(fitted, test, test_labels), test)
+
+    fitting = _Fit(choice, text.make(), Stages(), read_test, second_stage)
     if batch_rows is None:
         trained, held_out = fitting.of_file(data, reading, test_size, seed)
     else:
-        trained, held_out = fitting.of_batches(data, reading, batch_rows), None
-    if test is not None:
-        with fitting.stages("reading"):
-            options = replace(reading, labels=test_labels).like(trained.reading, test)
-            held_out = options.read(test, trained.n_features, trained.wanted)
+        trained, held_out = fitting.of_batches(data, reading, batch_rows)
     facts = fitting.facts(trained)
+    evaluation = None
     if held_out is not None:
         with fitting.stages("scoring"):
-            facts |= _score(trained, labelled(held_out, test or data), test or data)
+            evaluation = _score(trained, held_out, test or data)
+        facts |= {"held_out": evaluation.samples} | evaluation.facts()
     with fitting.stages("saving"):
         _save(trained, output, full=full)
+    if evaluation is not None:
+        evaluation.warn()
     if json and output != "-":
+        facts |= {} if evaluation is None else evaluation.report()
         show_json(facts | {"seconds": fitting.stages.seconds, "output": output})
     else:
         show_facts(facts | {"time": fitting.stages} | _saved(output), on_stderr=output == "-")
+        if evaluation is not None:
+            evaluation.show(on_stderr=output == "-")
     if text.vectorizer is Vectorizer.TFIDF and getattr(trained.vectorizer, "norm", None):
         say(
             "note: the norm of a text needs all of its words, so the file keeps every word and its "
@@ -103,10 +134,19 @@ def fit(
 class _Fit:
     """One fit, stage by stage."""
 
-    def __init__(self, estimator: Any, vectorizer: Any, stages: Stages) -> None:
-        self.estimator = estimator
+    def __init__(
+        self,
+        choice: Choice,
+        vectorizer: Any,
+        stages: Stages,
+        read_test: Callable[[Data | None], Data | None],
+        second_stage: SecondStage | None = None,
+    ) -> None:
+        self.choice = choice
         self.vectorizer = vectorizer
         self.stages = stages
+        self.read_test = read_test  # before the fit, so that no work is lost on a wrong file
+        self.second_stage = second_stage
         self.samples = 0
 
     def of_file(
@@ -118,7 +158,7 @@ class _Fit:
 
         with self.stages("reading"):
             found = labelled(reading.read(path), path)
-            held_out = None
+            held_out = self.read_test(found)
             if test_size is not None:
                 if is_on_disk(found.X):
                     raise ValueError(
@@ -126,6 +166,7 @@ class _Fit:
                         "of --test-size."
                     )
                 found, held_out = _split(found, test_size, seed)
+        estimator = self.choice.model(kind_of(found))
         self.samples, X = len(found), found.X
         known: dict[str, Any] = reading.kept(path)
         if reading.missing is Missing.MEDIAN:
@@ -134,26 +175,32 @@ class _Fit:
         if found.is_text:
             with self.stages(f"vectorising by {_counter(self.vectorizer)}"):
                 X = self.vectorizer.fit_transform(X)
-        with self.stages("fitting", spinner=False), progress_of(self.estimator):
-            self.estimator.fit(X, found.y)
-        self.estimator._reading = known
+        self.choice.warn_of_spread(X)
+        with self.stages("fitting", spinner=False), progress_of(estimator):
+            estimator.fit(X, found.y)
+        estimator._reading = known
+        vectorizer, second = self.vectorizer if found.is_text else None, ()
+        if self.second_stage is not None:
+            with self.stages("second stage"):
+                second = fitted_stage(estimator, vectorizer, X, found.y, seed)
         if found.feature_names is not None:
-            self.estimator.feature_names_in_ = found.feature_names.astype(object)
-        return Trained(self.estimator, self.vectorizer if found.is_text else None), held_out
+            estimator.feature_names_in_ = found.feature_names.astype(object)
+        return Trained(estimator, vectorizer, second), held_out
 
-    def of_batches(self, path: str, reading: DataOptions, rows: int) -> Trained:
+    def of_batches(self, path: str, reading: DataOptions, rows: int) -> tuple[Trained, Data | None]:
         """The model of a file of texts that is read in batches, twice."""
         from tqdm import tqdm
 
         from ..readers import fit_text
         from .trained import Trained
 
-        if not hasattr(self.estimator, "partial_fit"):
+        estimator = self.choice.model("texts")
+        if not hasattr(estimator, "partial_fit"):
             raise typer.BadParameter(
-                f"{type(self.estimator).__name__} needs all samples at once, and cannot be fitted "
+                f"{type(estimator).__name__} needs all samples at once, and cannot be fitted "
                 "in batches: leave --batch-rows out."
             )
-        if self.estimator.class_weight is not None:
+        if estimator.class_weight is not None:
             raise typer.BadParameter("--class-weight needs all samples: leave --batch-rows out.")
         if hasattr(self.vectorizer, "get_feature_names_out"):
             raise typer.BadParameter(
@@ -161,6 +208,8 @@ class _Fit:
             )
         if path == "-":
             raise typer.BadParameter("--batch-rows reads DATA twice, which stdin cannot be.")
+        with self.stages("reading"):
+            held_out = self.read_test(None)
         with tqdm(unit=" rows", disable=None, leave=False) as bar:
 
             def progress(done: int, total: int | None) -> None:
@@ -171,9 +220,9 @@ class _Fit:
             with self.stages("reading and fitting", spinner=False):
                 options = reading.resolved(path)
                 pipeline = fit_text(
-                    path, self.estimator, self.vectorizer, rows=rows, progress=progress, **options
+                    path, estimator, self.vectorizer, rows=rows, progress=progress, **options
                 )
-        return Trained(pipeline["classifier"], pipeline["vectorizer"])
+        return Trained(pipeline["classifier"], pipeline["vectorizer"]), held_out
 
     def facts(self, trained: Trained) -> dict[str, Any]:
         """What was fitted."""
@@ -181,16 +230,24 @@ class _Fit:
         weight = dict(zip(model.classes_.tolist(), model._centers().class_weight, strict=False))
         names = trained.names()
         best = [names[at] for at in trained.ranking()[:_SHOWN]]
-        return {
-            "model": type(model).__name__,
-            "samples": self.samples,
-            "features": model.n_features_in_,
-            "classes": weight,
-            "selected": len(model.support_),
-            "best_features": best,
-            "objective": model.objective_,
-            "worked_on": str(model._fitted.backend),
-        } | ({} if trained.vectorizer is None else {"words_by": _counter(trained.vectorizer)})
+        return (
+            {
+                "model": type(model).__name__,
+                "samples": self.samples,
+                "features": model.n_features_in_,
+                "classes": weight,
+                "selected": len(model.support_),
+                "best_features": best,
+                "objective": model.objective_,
+                "worked_on": str(model._fitted.backend),
+            }
+            | _stages(trained)
+            | ({} if trained.vectorizer is None else {"words_by": _counter(trained.vectorizer)})
+        )
+
+
+def _stages(trained: Trained) -> dict[str, Any]:
+    return {"second_stage": ", ".join(map(str, trained.second))} if trained.second else {}
 
 
 def _counter(vectorizer: Any) -> str:
@@ -224,12 +281,15 @@ def _split(data: Data, test_size: float, seed: int) -> tuple[Data, Data]:
     return train, held_out
 
 
-def _score(trained: Trained, data: Data, source: str) -> dict[str, Any]:
-    from .trained import agreement
+def _score(trained: Trained, data: Data, source: str) -> Evaluation:
+    from .evaluation import Evaluation
 
+    model, X = trained.predictor, trained.features(data, source)
+    probability = model.predict_proba(X) if hasattr(model, "predict_proba") else None
+    found = Evaluation(model.classes_)
     assert data.y is not None
-    predicted = trained.classifier.predict(trained.features(data, source))
-    return {"held_out": len(data), "accuracy": float(agreement(predicted, data.y).mean())}
+    found.add(data.y, model.predict(X), probability)
+    return found
 
 
 def _saved(output: str) -> dict[str, Any]:
@@ -248,7 +308,8 @@ def _save(trained: Trained, output: str, *, full: bool) -> None:
 
     import gpucenters
 
-    model: Any = trained.classifier
-    if trained.vectorizer is not None:
-        model = Pipeline([("vectorizer", trained.vectorizer), ("classifier", model)])
+    steps = [("vectorizer", trained.vectorizer)] if trained.vectorizer is not None else []
+    steps += [("classifier", trained.classifier)]
+    steps += [(type(step).__name__.lower(), step) for step in trained.second]
+    model: Any = Pipeline(steps) if len(steps) > 1 else trained.classifier
     gpucenters.save(model, sys.stdout.buffer if output == "-" else output, full=full)

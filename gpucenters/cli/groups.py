@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 import os
 import sys
@@ -15,6 +16,7 @@ from .output import say
 
 INTERRUPTED = 130  # as shells count SIGINT
 BROKEN_PIPE = 141  # and SIGPIPE
+_NOT_WRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
@@ -44,18 +46,24 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
         ]
 
     def run(**given: Any) -> None:
+        device = given.get("device")
         made = {
             name: kind(**{field.name: given.pop(field.name) for field in fields(kind)})
             for name, kind in groups.items()
         }
         try:
+            if device is not None:
+                check_device(device)
             command(**given, **made)
             sys.stdout.flush()
         except BrokenPipeError:
-            # What is still buffered would fail again when the process ends.
-            with open(os.devnull, "wb") as nowhere:
-                os.dup2(nowhere.fileno(), sys.stdout.fileno())
+            _drop_output()
             raise typer.Exit(BROKEN_PIPE) from None
+        except OSError as error:
+            if error.filename is None and error.errno in _NOT_WRITTEN:
+                _drop_output()
+                error.filename = "standard output"
+            raise
         except KeyboardInterrupt:
             say("interrupted")
             raise typer.Exit(INTERRUPTED) from None
@@ -66,3 +74,28 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
     return run
+
+
+def part_of_samples(value: float | None) -> float | None:
+    """A share of samples that leaves some on both sides, as the callback of an option."""
+    if value is not None and not 0 < value < 1:
+        raise typer.BadParameter(
+            f"{value:g} leaves no samples on one side: use 0.2, as an example."
+        )
+    return value
+
+
+def check_device(name: str) -> None:
+    """Raise for a device that is unknown, or cannot be used, before any work."""
+    from ..arrays.devices import resolve_backend
+
+    try:
+        resolve_backend(name, None)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def _drop_output() -> None:
+    """Leave out what stdout still holds, which would fail again when the process ends."""
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())

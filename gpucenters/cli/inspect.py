@@ -58,6 +58,10 @@ def _facts(trained: Trained) -> dict[str, Any]:
     if vectorizer is not None:
         facts["vectorizer"] = type(vectorizer).__name__
         facts["vectorizer_parameters"] = _changed(vectorizer, ("vocabulary",)) or "as by default"
+    if trained.second:
+        facts["second_stage"] = {
+            type(step).__name__: _changed(step, ()) or "as by default" for step in trained.second
+        }
     return facts
 
 

@@ -46,7 +46,6 @@ MODELS = {
     ),
 }
 Estimator = StrEnum("Estimator", [(name, name) for name in MODELS])  # type: ignore[misc]
-_FIRST = next(iter(Estimator))
 
 
 def _option(help: str, *names: str, metavar: str | None = None) -> Any:
@@ -57,7 +56,15 @@ def _option(help: str, *names: str, metavar: str | None = None) -> Any:
 class ModelOptions:
     """Which model, and its parameters."""
 
-    estimator: Annotated[Estimator, _option("The model.", "--estimator", "-e")] = _FIRST
+    estimator: Annotated[
+        Estimator | None,
+        _option(
+            "The model. By default poisson for texts and counts (whole numbers from 0, mostly 0), "
+            "and l2 --scale pooled --priors empirical for measurements.",
+            "--estimator",
+            "-e",
+        ),
+    ] = None
     k: Annotated[
         str,
         _option("Number of features, a share of them, or all.", "--k", "-k", metavar="N|10%|all"),
@@ -141,17 +148,22 @@ _OF_ALL = ("estimator", "k", "device", "memory_budget")
 
 
 def make_model(options: ModelOptions) -> Any:
-    """The model that the options describe, not fitted.
+    """The model that the options name and describe, not fitted.
 
     Parameters
     ----------
     options : ModelOptions
+        With an estimator.
 
     Raises
     ------
     typer.BadParameter
         For an option that the model does not take, and for a value that is wrong for any data.
     """
+    from ..arrays.backend import HOST
+    from ..arrays.budget import resolve_budget
+
+    assert options.estimator is not None
     name = options.estimator.value
     model = MODELS[name]
     given = {
@@ -159,11 +171,13 @@ def make_model(options: ModelOptions) -> Any:
         for field in fields(options)
         if field.name not in _OF_ALL and getattr(options, field.name) is not None
     }
-    foreign = [_flag(option) for option in given if option not in model.options]
+    foreign = [option for option in given if option not in model.options]
     if foreign:
-        takes = ", ".join(map(_flag, model.options))
+        refused, takes = (", ".join(map(_flag, each)) for each in (foreign, model.options))
+        others = [other for other, of in MODELS.items() if set(foreign) <= set(of.options)]
         raise typer.BadParameter(
-            f"the estimator {name} does not take {', '.join(foreign)}. It takes {takes}."
+            f"the estimator {name} does not take {refused}. It takes {takes}."
+            + (f" Estimators that do: {', '.join(others)}." if others else "")
         )
     chosen = {"k": parse_k(options.k)} if model.has_k else {}
     if not model.has_k and options.k != "all":
@@ -178,6 +192,7 @@ def make_model(options: ModelOptions) -> Any:
     )
     try:
         made._check_parameters()
+        resolve_budget(options.memory_budget, HOST)
     except (ValueError, TypeError) as error:
         raise typer.BadParameter(str(error)) from error
     return made
@@ -200,16 +215,21 @@ def parse_k(text: str) -> int | float | str:
     >>> parse_k("1000"), parse_k("10%"), parse_k("0.1"), parse_k("all")
     (1000, 0.1, 0.1, 'all')
     """
+    from ..solvers.selection import check_k
+
     text = text.strip()
+    k: int | float | str = text
     try:
         if text.endswith("%"):
-            return float(text[:-1]) / 100
-        return int(text) if text.isdigit() else float(text)
+            k = float(text[:-1]) / 100
+        elif text != "all":
+            k = int(text) if text.isdigit() else float(text)
+        check_k(k)
     except ValueError:
-        pass
-    if text != "all":
-        raise typer.BadParameter(f"{text!r} is no number of features: use 100, 10% or all.")
-    return text
+        raise typer.BadParameter(
+            f"{text!r} is no number of features: use 100, 10% or all."
+        ) from None
+    return k
 
 
 def parse_value(text: str | bool) -> Any:

@@ -44,10 +44,10 @@ class _Console(Console):
         raise
 
 
-def console() -> Console:
+def console(*, on_stderr: bool = False) -> Console:
     """The console of results."""
-    width = None if sys.stdout.isatty() else _WIDTH
-    return _Console(width=width, markup=False, highlight=False, emoji=False)
+    width = None if (sys.stderr if on_stderr else sys.stdout).isatty() else _WIDTH
+    return _Console(stderr=on_stderr, width=width, markup=False, highlight=False, emoji=False)
 
 
 def messages() -> Console:
@@ -60,8 +60,10 @@ def say(message: Any, style: str = "") -> None:
     messages().print(Text(safe(" ".join(str(message).split())), style))
 
 
-def show_table(title: str, head: dict[str, str], rows: list[list[Any]]) -> None:
-    """Print a table on stdout.
+def show_table(
+    title: str, head: dict[str, str], rows: list[list[Any]], *, on_stderr: bool = False
+) -> None:
+    """Print a table.
 
     Parameters
     ----------
@@ -70,13 +72,15 @@ def show_table(title: str, head: dict[str, str], rows: list[list[Any]]) -> None:
         The justification of each column, by its name.
     rows : list of lists
         The cells, of any type.
+    on_stderr : bool
+        Where stdout holds something else.
     """
     table = Table(title=Text(safe(title), "bold"), title_justify="left")
     for name, justify in head.items():
         table.add_column(Text(safe(name)), justify=justify, overflow="fold")  # type: ignore[arg-type]
     for row in rows:
         table.add_row(*(Text(safe(cell)) for cell in row))
-    console().print(table)
+    console(on_stderr=on_stderr).print(table)
 
 
 def show_facts(facts: dict[str, Any], *, on_stderr: bool = False) -> None:
@@ -91,7 +95,7 @@ def show_facts(facts: dict[str, Any], *, on_stderr: bool = False) -> None:
     table = Table.grid(padding=(0, 2))
     for name, value in facts.items():
         table.add_row(Text(safe(name.replace("_", " ")), "bold"), Text(shown(value)))
-    (messages() if on_stderr else console()).print(table)
+    console(on_stderr=on_stderr).print(table)
 
 
 def shown(value: Any) -> str:

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .data import AsJson, DataOptions, DataPath, check_place
-from .output import say, show_json
+from .data import AsJson, DataOptions, DataPath, check_files, check_place
+from .output import say, show_facts, show_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ..readers import Data
     from .trained import Trained
+    from .writers import Rows
 
 _ROWS = 10_000  # of a batch
 
@@ -34,15 +35,24 @@ def predict(
     device: Annotated[
         str, typer.Option("--device", "-d", metavar="auto|cpu|cuda|cuda:N", help="Where to work.")
     ] = "auto",
+    report: Annotated[
+        bool,
+        typer.Option(
+            "--report",
+            help="Where the data have labels: precision, recall and F1 of each class, the "
+            "confusion matrix, and the log loss.",
+        ),
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """Predict the classes of samples.
 
-    The output has one line for each sample: its class. With --proba or --decision a header comes
-    first, and the numbers of each class follow the class (for two classes one decision value,
-    positive for the second class). With --id the name of the sample is in front. Where the data
-    have labels, the accuracy goes to stderr. Columns are found by their names, in any order; others
-    are left out, and those that the model has not selected may be absent.
+    The output has one line for each sample, its class; from stdin to stdout as the samples come.
+    With --proba or --decision a header comes first, and the numbers of each class follow the class
+    (for two classes one decision value, positive for the second class). With --id the name of the
+    sample is in front. Where the data have labels, the accuracy goes to stderr, beside the share of
+    the largest class, and so does what --report asks for. Columns are found by their names, in any
+    order; others are left out, and those that the model has not selected may be absent.
     """
     if proba and decision:
         raise typer.BadParameter("--proba and --decision exclude each other.")
@@ -51,34 +61,48 @@ def predict(
     if data == "-" and model == "-":
         raise typer.BadParameter("MODEL and DATA cannot both be stdin.")
     check_place(output, model, data, reading.labels)
+    check_files(model, data, reading.labels)
     from ..readers.errors import counted
     from .trained import Trained
 
     trained = Trained.load(model, device)
     method = "predict_proba" if proba else "decision_function" if decision else None
-    if method and not hasattr(trained.classifier, method):
-        raise ValueError(f"{type(trained.classifier).__name__} has no {method}.")
-    result = _Predictions(trained, method, reading.id)
-    batches = reading.like(trained.reading, data).batches(
-        data,
-        _ROWS,
-        trained.n_features,
-        trained.wanted,
-        of_stdin="csv" if trained.vectorizer is None else "lines",
-    )
-    if output != "-":
-        batches = _with_progress(batches)
+    if method and not hasattr(trained.predictor, method):
+        last = (trained.classifier, *trained.second)[-1]
+        raise ValueError(f"{type(last).__name__} has no {method}.")
+    result = _Predictions(trained, method, reading.id, report=report)
+    options = reading.like(trained.reading, data)
+
+    def read(rows: int = _ROWS) -> Iterator[Data]:
+        of_stdin = "csv" if trained.vectorizer is None else "lines"
+        width, wanted = trained.n_features, trained.wanted
+        found = options.batches(data, rows, width, wanted, of_stdin=of_stdin)
+        return found if output == "-" else _with_progress(found)
+
     if json and output == "-":
-        show_json(result.collect(batches, data) | result.facts())
-        return
-    if output.endswith(".npy"):
-        result.save(batches, data, output)
+        show_json(result.collect(read(), data) | result.facts())
+    elif output.endswith(".npy"):
+        result.save(read(), data, output)
+    elif data == output == "-":
+        result.write_on(lambda: read(1))
     else:
-        result.write(batches, data, output)
-    if json:
+        result.write(read(), data, output)
+    if json and output != "-":
         show_json(result.facts() | {"output": output})
-    elif result.labelled:
-        say(f"accuracy {result.accuracy:.4f} of {counted(result.labelled, 'sample')}")
+    found = result.evaluation
+    if not found.samples:
+        if report:
+            say(f"note: {data} holds no labels, and so there is nothing to report.")
+        return
+    found.warn()
+    if report and not json:
+        show_facts({"labelled": found.samples} | found.facts(), on_stderr=True)
+        found.show(on_stderr=True)
+    elif not json:
+        say(
+            f"accuracy {found.accuracy:.4f} of {counted(found.samples, 'sample')}; share of the "
+            f"largest class {found.largest_share:.4f}"
+        )
 
 
 def _with_progress(batches: Iterator[Data]) -> Iterator[Data]:
@@ -94,45 +118,44 @@ def _with_progress(batches: Iterator[Data]) -> Iterator[Data]:
 class _Predictions:
     """Predictions as they come, and how many of them are right."""
 
-    def __init__(self, trained: Trained, method: str | None, id: str | None) -> None:
+    def __init__(
+        self, trained: Trained, method: str | None, id: str | None, *, report: bool
+    ) -> None:
+        from .evaluation import Evaluation
+
         self.trained = trained
         self.method = method
         self.id = id
-        self.samples = self.right = self.labelled = 0
-
-    @property
-    def accuracy(self) -> float:
-        return self.right / self.labelled
+        self.report = report
+        self.evaluation = Evaluation(trained.classifier.classes_)
+        self.samples = 0
 
     @property
     def head(self) -> list[Any]:
         """The names of the numbers."""
-        classes: list[Any] = self.trained.classifier.classes_.tolist()
+        classes: list[Any] = self.trained.predictor.classes_.tolist()
         two = self.method == "decision_function" and len(classes) == 2
         return classes[1:] if two else classes
 
     def facts(self) -> dict[str, Any]:
         """Counts of what was predicted."""
-        accuracy = {"accuracy": self.accuracy} if self.labelled else {}
-        return {"samples": self.samples, "labelled": self.labelled} | accuracy
+        found, of = {"samples": self.samples, "labelled": self.evaluation.samples}, self.evaluation
+        found |= of.facts() if of.samples else {}
+        return found | (of.report() if of.samples and self.report else {})
 
     def of(self, batches: Iterator[Data], source: str) -> Iterator[tuple[Any, Any, list[str]]]:
         """(classes, numbers or None, names of samples) of each batch."""
-        import numpy as np
-
-        from .trained import agreement
-
-        model = self.trained.classifier
+        model = self.trained.predictor
         for batch in batches:
             X = self.trained.features(batch, source)
             predicted = model.predict(X)
-            self.samples += len(predicted)
-            if batch.y is not None:
-                there = ~np.ma.getmaskarray(batch.y)
-                labels = np.ma.getdata(batch.y)[there]
-                self.right += int(agreement(predicted[there], labels).sum())
-                self.labelled += len(labels)
             numbers = None if self.method is None else getattr(model, self.method)(X)
+            if batch.y is not None:
+                probability = numbers if self.method == "predict_proba" else None
+                if self.report and probability is None and hasattr(model, "predict_proba"):
+                    probability = model.predict_proba(X)
+                self.evaluation.add(batch.y, predicted, probability)
+            self.samples += len(predicted)
             numbers = None if numbers is None else numbers.reshape(len(predicted), -1)
             yield predicted, numbers, batch.ids or []
 
@@ -141,14 +164,34 @@ class _Predictions:
         from .writers import Rows, opened
 
         with opened(output) as file:
-            rows = Rows(file, output)
-            if self.method or output.endswith(".csv"):
-                name = [] if self.id is None else [self.id or "id"]
-                rows.write([*name, "class", *(self.head if self.method else [])])
-            for predicted, numbers, ids in self.of(batches, source):
-                for i, label in enumerate(predicted.tolist()):
-                    values = [] if numbers is None else numbers[i].tolist()
-                    rows.write([*ids[i : i + 1], label, *values])
+            rows = self._begun(Rows(file, output), output)
+            self._add(batches, source, rows)
+
+    def write_on(self, read: Callable[[], Iterator[Data]]) -> None:
+        """Write the lines of what stdin has given before more of it is waited for."""
+        from .pipe import hand_on
+        from .writers import Rows, opened
+
+        with opened("-") as file:
+            rows = self._begun(Rows(file, "-"), "-")
+
+            def handle(batch: Data) -> None:
+                self._add(iter([batch]), "-", rows)
+                file.flush()
+
+            hand_on(read, handle, _ROWS)
+
+    def _begun(self, rows: Rows, output: str) -> Rows:
+        if self.method or output.endswith(".csv"):
+            name = [] if self.id is None else [self.id or "id"]
+            rows.write([*name, "class", *(self.head if self.method else [])])
+        return rows
+
+    def _add(self, batches: Iterator[Data], source: str, rows: Rows) -> None:
+        for predicted, numbers, ids in self.of(batches, source):
+            for i, label in enumerate(predicted.tolist()):
+                values = [] if numbers is None else numbers[i].tolist()
+                rows.write([*ids[i : i + 1], label, *values])
 
     def save(self, batches: Iterator[Data], source: str, output: str) -> None:
         """Write an array: the numbers where they were asked for, else the classes."""
@@ -160,7 +203,7 @@ class _Predictions:
             predicted if numbers is None else numbers
             for predicted, numbers, _ in self.of(batches, source)
         ]
-        found = np.concatenate(parts) if parts else self.trained.classifier.classes_[:0]
+        found = np.concatenate(parts) if parts else self.trained.predictor.classes_[:0]
         with opened(output) as file:
             np.save(file, found, allow_pickle=False)
 

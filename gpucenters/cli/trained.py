@@ -1,4 +1,4 @@
-"""A model that was loaded, alone or behind the vectorizer of its texts."""
+"""A model that was loaded, with the vectorizer of its texts and the steps behind it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
+from sklearn.pipeline import Pipeline, make_pipeline
 
 import gpucenters
 
@@ -30,17 +31,28 @@ class Trained:
     classifier : estimator
         A model of this package.
     vectorizer : vectorizer of scikit-learn, or None
+    second : tuple of estimators of scikit-learn
+        What predicts from the features that the model selects, where it does not predict itself.
     """
 
     classifier: Any
     vectorizer: Any = None
+    second: tuple[Any, ...] = ()
 
     @classmethod
     def load(cls, path: str, device: str | None = None) -> Trained:
         """The model of a file, or of stdin where the path is "-"."""
         found = gpucenters.load(sys.stdin.buffer if path == "-" else path, device)
-        steps = getattr(found, "named_steps", None)
-        return cls(found) if steps is None else cls(steps["classifier"], steps["vectorizer"])
+        if not isinstance(found, Pipeline):
+            return cls(found)
+        steps = [step for _, step in found.steps]
+        vectorizer = steps.pop(0) if hasattr(steps[0], "build_analyzer") else None
+        return cls(steps[0], vectorizer, tuple(steps[1:]))
+
+    @property
+    def predictor(self) -> Any:
+        """What predicts from features: the model, alone or with the steps behind it."""
+        return make_pipeline(self.classifier, *self.second) if self.second else self.classifier
 
     @property
     def n_features(self) -> int | None:
@@ -53,8 +65,8 @@ class Trained:
         return hasattr(self.classifier, "support_")
 
     def with_k(self, k: int | float | str) -> Trained:
-        """The model at another k."""
-        return replace(self, classifier=self.classifier.with_k(k))
+        """The model at another k, without steps that were fitted to this one."""
+        return replace(self, classifier=self.classifier.with_k(k), second=())
 
     def features(self, data: Data, source: str) -> Any:
         """The features of data.
@@ -116,13 +128,6 @@ class Trained:
         first = int(self.reading.get("zero_based", True) is not True)  # as the file counts
         columns = self.classifier.support_ + first
         return np.asarray([f"column {i}" for i in columns], dtype=object)
-
-
-def agreement(predicted: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Where predictions are the labels: as numbers where both are, else as they are written."""
-    if predicted.dtype.kind in "US" or labels.dtype.kind in "US":
-        predicted, labels = predicted.astype(str), labels.astype(str)
-    return np.asarray(predicted == labels)
 
 
 def aligned(data: Data, known: Any, needed: np.ndarray, source: str) -> Any:

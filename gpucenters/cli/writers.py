@@ -15,6 +15,9 @@ import scipy.sparse
 from ..files.beside import beside
 from .output import safe
 
+#: The ends of the names that `write_columns` knows.
+COLUMN_FORMATS = ("npz", "npy", "csv", "tsv")
+
 
 @contextmanager
 def opened(output: str) -> Iterator[BinaryIO]:
@@ -49,7 +52,7 @@ class Rows:
         if self._csv:
             line = io.StringIO()
             csv.writer(line, lineterminator="\n").writerow(row)
-            self._file.write(line.getvalue().encode())
+            self._file.write(line.getvalue().encode(errors="backslashreplace"))
         else:
             self._file.write(("\t".join(map(safe, row)) + "\n").encode())
 
@@ -68,9 +71,8 @@ def write_columns(output: str, X: Any, y: Any, names: list[str]) -> None:
     """
     kind = output.rpartition(".")[2]
     is_sparse = scipy.sparse.issparse(X)
-    if kind not in ("npz", "npy", "csv", "tsv") or (is_sparse and kind != "npz"):
-        dense = "" if is_sparse else ", .npy, .csv or .tsv"
-        raise ValueError(f"{output!r} has no name for these columns: use .npz{dense}.")
+    if is_sparse and kind != "npz":
+        raise ValueError(f"{output!r} is no name for sparse columns: use .npz.")
     with opened(output) as file:
         if kind == "npz":
             arrays = {"feature_names": np.asarray(names, dtype=str)}

@@ -9,10 +9,22 @@ from typing import Any
 
 import distributed
 
-from .versions import check_versions
+from .. import __version__
 
 #: How often a task that fails is tried again: a file system or a network may fail once.
 RETRIES = 2
+
+
+def check_versions(client: Any) -> None:
+    """Raise a RuntimeError that names a worker with another version of gpucenters, or none."""
+    found = client.get_versions(packages=["gpucenters"])["workers"]
+    for worker, versions in found.items():
+        version = versions["packages"].get("gpucenters")
+        if version != __version__:
+            raise RuntimeError(
+                f"worker {worker} has gpucenters {version}, this process {__version__}: install "
+                "one version everywhere."
+            )
 
 
 def current_client(client: Any) -> Any:

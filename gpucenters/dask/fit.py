@@ -11,19 +11,17 @@ from sklearn.base import clone
 
 from ..arrays.label_values import concatenated
 from ..estimators import L1CenterClassifier
-from ..estimators._model import CenterModel
+from ..estimators._base import CenterClassifier
 from ..estimators._statistics import StatisticsClassifier
 from ..estimators.class_weights import balanced
 from ..estimators.labels import encode, host_labels
-from .alignment import aligned
 from .cluster import compute, current_client, named, out_of_the_pool, task_name
-from .counts import class_weights
 from .form import first_form
-from .medians import fit_medians
-from .partitions import Partitions
+from .medians import class_weights, fit_medians
+from .partitions import Partitions, aligned
 from .sums import n_lanes, summed
 
-Model = TypeVar("Model", bound=CenterModel)
+Model = TypeVar("Model", bound=CenterClassifier)
 
 
 def fit(estimator: Model, X: Any, y: Any, sample_weight: Any = None, client: Any = None) -> Model:

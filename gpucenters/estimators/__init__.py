@@ -6,6 +6,7 @@ from .centers import L1CenterClassifier, L2CenterClassifier
 from .gaussian import SparseGaussianNB
 from .gmeb import GMEBClassifier
 from .gmeb_path import GMEBClassifierCV, gmeb_path
+from .log_ratio import LogRatioScaler
 from .mahalanobis import MahalanobisCenterClassifier
 from .naive_bayes import SparseBernoulliNB, SparseMultinomialNB
 from .permutation import PermutationGains, permutation_gains
@@ -19,6 +20,7 @@ __all__ = [
     "GMEBClassifierCV",
     "L1CenterClassifier",
     "L2CenterClassifier",
+    "LogRatioScaler",
     "MahalanobisCenterClassifier",
     "PermutationGains",
     "ShrunkenCentroidClassifier",

@@ -16,13 +16,12 @@ from ..solvers.priors import class_log_prior
 from ..solvers.smoothing import check_alpha
 from ._base import read_only
 from ._fitted import learned
-from ._linear import PriorDecision
 from ._selector import FeatureSelector
 from ._statistics import StatisticsClassifier
 from .validation import snapshot
 
 
-class ClassPriors(PriorDecision, FeatureSelector, StatisticsClassifier):
+class ClassPriors(FeatureSelector, StatisticsClassifier):
     """Base of all of them: weights and priors of the classes."""
 
     _per_score = 1.0
@@ -139,12 +138,8 @@ class CountNaiveBayes(ClassPriors):
         params = {name: getattr(self, name) for name in ("k", "alpha", "fit_prior")}
         return params | {"class_prior": snapshot(self.class_prior)}
 
-    def _check_classes(self, weight: tuple[float, ...]) -> None:
-        class_log_prior(self.fit_prior, self.class_prior, weight)
-
-    def _log_prior(self) -> list[float]:
-        params = self._ready().params
-        return class_log_prior(params["fit_prior"], params["class_prior"], self._class_weight())
+    def _priors(self, params: dict[str, Any], weight: tuple[float, ...]) -> list[float]:
+        return class_log_prior(params["fit_prior"], params["class_prior"], weight)
 
     @learned
     def feature_count_(self) -> Array:

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from .._docstrings import filled
 from ..arrays.context import Context
 from ..arrays.typing import Array
 from ..blocks.block import Block
@@ -16,6 +17,7 @@ from ._base import CenterClassifier
 from ._statistics import StatisticsClassifier
 
 
+@filled
 class ExposedClassifier(StatisticsClassifier):
     """Base of such a model: its methods take ``exposure`` beside X.
 
@@ -64,7 +66,7 @@ class ExposedClassifier(StatisticsClassifier):
         kind, given = self._kind(), self._of_rows
         return block, exposed_samples(block, samples, kind, given, ctx, squares=squares)
 
-    def _row_exposure(self, block: Block, kind: str, ctx: Context) -> Array:
+    def _row_exposure(self, kind: str, block: Block, ctx: Context) -> Array:
         """The exposures of rows to predict, (n,), by the kind that the model was fitted with."""
         if kind != "given" and self._of_rows is not None:
             raise ValueError(
@@ -91,24 +93,6 @@ class ExposedClassifier(StatisticsClassifier):
     # --- the methods, with exposures -----------------------------------------------------------
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None) -> Self:
-        """Fit the model: the optimal rates and features, for every k at once.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
-            Counts, as the other models take X.
-        y : array of shape (n_samples,)
-            Class labels: numbers or strings, at least two classes.
-        sample_weight : array of shape (n_samples,), optional
-            Non-negative. Weights count as repetitions; 0 leaves a sample out.
-        exposure : array of shape (n_samples,), optional
-            What the counts of each sample are counted over, in place of what the parameter says.
-            The methods that predict need it then too.
-
-        Returns
-        -------
-        self
-        """
         work = self._with_exposure(exposure)
         return self._take_state(StatisticsClassifier.fit(work, X, y, sample_weight))
 
@@ -120,23 +104,6 @@ class ExposedClassifier(StatisticsClassifier):
         sample_weight: Any = None,
         exposure: Any = None,
     ) -> Self:
-        """Add a batch of samples: sums are kept, never the data.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-            Labels among ``classes``.
-        classes : array of shape (n_classes,)
-            All labels that will ever come; needed in the first call, optional later.
-        sample_weight : array of shape (n_samples,), optional
-        exposure : array of shape (n_samples,), optional
-            In each batch or in none.
-
-        Returns
-        -------
-        self
-        """
         work = self._with_exposure(exposure)
         return self._take_state(
             StatisticsClassifier.partial_fit(work, X, y, classes, sample_weight)
@@ -166,108 +133,22 @@ class ExposedClassifier(StatisticsClassifier):
         nonzero: bool = False,
         exposure: Any = None,
     ) -> Statistics:
-        """The statistics of some samples, for `fit_statistics`; the model stays as it is.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-            Labels, among ``classes`` if these are given.
-        classes : array of shape (n_classes,), optional
-            All labels that any shard has; by default those in ``y``.
-        sample_weight : array of shape (n_samples,), optional
-        nonzero : bool, default=False
-            Whether to count, in the same pass, the values other than zero of each class and
-            feature: ``nonzero`` of the statistics, the sums of the weights of their samples.
-        exposure : array of shape (n_samples,), optional
-            For all shards or for none.
-
-        Returns
-        -------
-        Statistics
-        """
         work = self._with_exposure(exposure)
         return StatisticsClassifier.statistics(
             work, X, y, classes=classes, sample_weight=sample_weight, nonzero=nonzero
         )
 
     def decision_function(self, X: Any, exposure: Any = None) -> Array:
-        """Scores of the samples.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
-        exposure : array of shape (n_samples,), optional
-            Where the model was fitted with it.
-
-        Returns
-        -------
-        array of shape (n_samples,) or (n_samples, n_classes), float64
-            For two classes, positive means ``classes_[1]``; for more, the largest score wins. In
-            the library and on the device of X.
-        """
         return CenterClassifier.decision_function(self._with_exposure(exposure), X)
 
     def predict(self, X: Any, exposure: Any = None) -> Array:
-        """The class of each sample; ties go to the first class.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
-        exposure : array of shape (n_samples,), optional
-            Where the model was fitted with it.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-            In the library and on the device of X; string labels are always NumPy.
-        """
         return CenterClassifier.predict(self._with_exposure(exposure), X)
 
     def predict_proba(self, X: Any, exposure: Any = None) -> Array:
-        """Class probabilities of the samples; they never contradict `predict`.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
-        exposure : array of shape (n_samples,), optional
-            Where the model was fitted with it.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes), float64
-        """
         return CenterClassifier.predict_proba(self._with_exposure(exposure), X)
 
     def predict_log_proba(self, X: Any, exposure: Any = None) -> Array:
-        """Logarithms of class probabilities; finite where the probability itself underflows.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
-        exposure : array of shape (n_samples,), optional
-            Where the model was fitted with it.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes), float64
-        """
         return CenterClassifier.predict_log_proba(self._with_exposure(exposure), X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None) -> float:
-        """Accuracy of `predict` on the given samples.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-            Labels that the model does not know are misses.
-        sample_weight : array of shape (n_samples,), optional
-        exposure : array of shape (n_samples,), optional
-            Where the model was fitted with it.
-
-        Returns
-        -------
-        float
-        """
         return CenterClassifier.score(self._with_exposure(exposure), X, y, sample_weight)

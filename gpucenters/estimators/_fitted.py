@@ -56,11 +56,6 @@ class Fitted:
         self.shared = True
         return self.settled().statistics
 
-    def own_statistics(self) -> Statistics:
-        """Statistics that may be added to in place."""
-        assert self.statistics is not None
-        return self.statistics.copy() if self.shared else self.statistics
-
     def __getstate__(self) -> dict[str, Any]:
         """On the host, without a module, and without what is formed when it is asked for."""
         state = {f.name: getattr(self.settled(), f.name) for f in fields(self)}
@@ -74,7 +69,7 @@ class Fitted:
         self.__dict__.update(state, backend=backend, selection=selection)
 
     def settled(self) -> Self:
-        """The same state, after what an interrupted call changed in the statistics was undone."""
+        """The same state, with the last batch in the arrays of the statistics."""
         if self.statistics is not None:
-            self.statistics.undo()
+            self.statistics.settle()
         return self

@@ -1,17 +1,19 @@
-"""The base of all models: fitting, and the solution for each k."""
+"""The base of all models: fitting, the solution, predicting."""
 
 from __future__ import annotations
 
 import copy
 import numbers
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..arrays.backend import Backend
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.devices import resolve_backend
 from ..arrays.namespace import array_namespace, to_numpy
@@ -21,15 +23,15 @@ from ..blocks.convert import as_block
 from ..blocks.readers import Reader
 from ..blocks.samples import Samples, check_every_class, make_samples
 from ..solvers.centers import Centers
-from ..solvers.permutation import NullGain
-from ..solvers.selection import Selection, check_k
+from ..solvers.decisions import Decision
+from ..solvers.selection import Selection
 from ._fitted import Fitted, learned
 from .class_weights import check_class_weight, with_class_weight
-from .labels import encode, host_labels, raise_for_one_class
-from .validation import validated, work_backend
+from .labels import accuracy, decode, encode, host_labels, raise_for_one_class
+from .validation import check_backend, check_X, output_backend, validated, work_backend
 
 
-class Model(BaseEstimator):
+class Classifier(ClassifierMixin, BaseEstimator):
     """Base of all models: a subclass solves and selects (`_solve`, `_select`)."""
 
     _fitted: Fitted
@@ -41,6 +43,7 @@ class Model(BaseEstimator):
     verbose: bool
     class_weight: Any = None  # the parameter of the models whose decision it shifts
     _fits_in_parts = False  # whether X is read once in parts, and may be on disk
+    _linear = False  # whether scores are products with the values of X
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -227,6 +230,134 @@ class Model(BaseEstimator):
         index[list(met)] = np.arange(len(met))
         return xp.take(found, self._fitted.backend.asarray(index), axis=0)
 
+    # --- predicting ----------------------------------------------------------------------------
+
+    def _log_prior_of_met(self) -> list[float]:
+        """Log priors of the classes met, as the decision takes them."""
+        return []
+
+    def _decision(self) -> Decision:
+        """The decision for the support, formed outside of the work on X."""
+
+        def make(centers: Centers, selection: Selection, ctx: Context) -> Decision:
+            return centers.decision(selection.support, self._log_prior_of_met())
+
+        return self._cached("decision", make)
+
+    def _rows(self, X: Any, ctx: Context) -> Block:
+        """Rows to predict, checked, as this model reads them."""
+        # Products with the values as they are need no sum of duplicate entries.
+        summed = not self._linear or self._reader() is not None
+        return self._read(as_block(X, ctx.backend, summed=summed, checked=True))
+
+    def _score_rows(self, X: Any, method: str, *, relative: bool = False) -> tuple[Array, Backend]:
+        """Scores of the rows of X where the model lives, and the backend where outputs belong."""
+        scores, backend = self._finite_rows(
+            X,
+            method,
+            partial(self._decision().scores, relative=relative),
+            "the scores of row {row} of X overflow float64: its values are too far from the "
+            "centers. Rescale X, at fit as well.",
+        )
+        if self._fitted.met is None:
+            return scores, backend
+        with self._fitted.backend.current():
+            xp = array_namespace(scores)
+            by_class = xp.permute_dims(scores, (1, 0))
+            if scores.shape[1] == 1:
+                by_class = xp.concat([-by_class / 2, by_class / 2])
+            never = xp.full_like(by_class[0, :], -np.inf)
+            return xp.permute_dims(self._of_every_class(by_class, never), (1, 0)), backend
+
+    def _finite_rows(
+        self, X: Any, method: str, task: Callable[[Block, Context], Array], overflow: str
+    ) -> tuple[Array, Backend]:
+        """``task`` of X as a block, checked to be finite, and the backend where outputs belong.
+
+        ``overflow`` is the message where the values of X are finite and those of a row are not.
+        """
+        self._ready()
+        checked = check_X(self, X, reset=False, in_parts=True)
+        check_backend(self, checked, method)
+
+        def work(ctx: Context) -> Array:
+            xp = ctx.backend.xp
+            block = self._rows(checked, ctx)
+            found = task(block, ctx)
+            if not bool(xp.all(xp.isfinite(found))):
+                block.check_finite(False, ctx)
+                row = int(xp.nonzero(~xp.all(xp.isfinite(found), axis=1))[0][0])
+                raise ValueError(overflow.format(row=row))
+            return found
+
+        return self._run(work), output_backend(checked)
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores of the samples.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            Of dense X only the selected features are read: what is wrong elsewhere is not seen.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_classes), float64
+            For two classes, positive means ``classes_[1]``; for more, the largest score wins. In
+            the library and on the device of X.
+        """
+        scores, backend = self._score_rows(X, "decision_function")
+        return backend.move(scores[:, 0] if scores.shape[1] == 1 else scores)
+
+    def _predict_codes(self, X: Any, method: str) -> tuple[Array, Backend]:
+        scores, backend = self._score_rows(X, method)
+        xp = array_namespace(scores)
+        with self._fitted.backend.current():
+            if scores.shape[1] == 1:
+                return xp.astype(scores[:, 0] > 0, xp.int64), backend
+            return xp.argmax(scores, axis=1), backend
+
+    def predict(self, X: Any) -> Array:
+        """The class of each sample; ties go to the first class.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
+            Of dense X only the selected features are read: what is wrong elsewhere is not seen.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            In the library and on the device of X; string labels are always NumPy.
+        """
+        codes, backend = self._predict_codes(X, "predict")
+        return decode(codes, self.classes_, backend)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy of `predict` on the given samples.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Labels that the model does not know are misses.
+        sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        TypeError, ValueError
+            As scikit-learn's ``accuracy_score``: for labels that are missing, continuous, or
+            strings where the classes are numbers.
+        """
+        codes = self._predict_codes(X, "score")[0]
+        return accuracy(codes, y, self.classes_, type(self).__name__, sample_weight)
+
+    # --- moving and saving ---------------------------------------------------------------------
+
     def to(self, device: str) -> Self:
         """A fitted copy of this model that lives on another device.
 
@@ -288,85 +419,6 @@ class Model(BaseEstimator):
         from ..files import save
 
         save(self, path, full=full)
-
-
-class CenterModel(Model):
-    """Base of the models that are solved for every k at once."""
-
-    k: Any
-
-    def _check_parameters(self) -> None:
-        check_k(self.k)
-        super()._check_parameters()
-
-    def _select(self, centers: Centers, ctx: Context) -> Selection:
-        return centers.select(self.k, ctx)
-
-    def _null_gain(self, block: Block, ctx: Context) -> NullGain:
-        """The gains of this fitted model under permuted labels, for `permutation_gains`."""
-        raise NotImplementedError
-
-    def _selection(self) -> Selection:
-        fitted = self._ready()
-        if fitted.selection is None:
-            centers, k = self._centers(), fitted.params["k"]
-            fitted.selection = self._run(lambda ctx: centers.select(k, ctx))
-        return fitted.selection
-
-    @learned
-    def ranking_(self) -> np.ndarray:
-        """The selected features by descending score; int64 of shape (k,), on the host."""
-        return self._cached("ranking", lambda _, chosen, ctx: read_only(to_numpy(chosen.ranking)))
-
-    @learned
-    def scores_(self) -> Array:
-        """The gain of each feature; float64 of shape (n_features,), on the model's device."""
-        return self._cached(
-            "scores", lambda centers, chosen, ctx: read_only(centers.feature_scores(chosen, ctx))
-        )
-
-    @learned
-    def scale_(self) -> Array | None:
-        """What each feature is divided by; float64 of shape (n_features,), or None."""
-        return read_only(getattr(self._centers(), "scale", None))
-
-    @learned
-    def centers_(self) -> Array:
-        """Class centers on the support; float64 of shape (n_classes, k), in the units of X."""
-        return self._cached(
-            "centers",
-            lambda centers, chosen, ctx: read_only(
-                self._of_every_class(*centers.centers_at(chosen.support))
-            ),
-        )
-
-    @learned
-    def objective_(self) -> float:
-        """The minimum of the objective for this k, in scaled units."""
-        return self._cached(
-            "objective", lambda centers, chosen, ctx: centers.objective(chosen.support, ctx)
-        )
-
-    def with_k(self, k: int | float | str) -> Self:
-        """A fitted copy of this model at another k, without the data.
-
-        Parameters
-        ----------
-        k : int, float or "all"
-
-        Returns
-        -------
-        model
-            Equal to one fitted with this k on the same data.
-        """
-        fitted = self._ready()
-        new = copy.copy(self)
-        new.k = k
-        centers = self._centers()
-        selection = self._run(lambda ctx: centers.select(k, ctx))
-        params = fitted.params | {"k": k}
-        new._fitted = fitted.shared_with(params=params, selection=selection)
-        return new
 
 
 def read_only(x: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,7 @@ from ..arrays.context import Context
 from ..arrays.grid import ranges
 from ..arrays.namespace import array_namespace, to_numpy
 from ..arrays.typing import Array
-from ..blocks.block import Block
-from ..blocks.convert import as_block
+from ..solvers.decisions import scores_of_supports
 from ..solvers.path import score_path
 from ..solvers.path_scores import Path
 from ._base import CenterClassifier
@@ -98,13 +96,9 @@ def predict_path(
     n, classes = checked.shape[0], len(model.classes_)
     q = 1 if classes == 2 else classes
 
-    def enter(ctx: Context) -> Block:
-        block = as_block(checked, ctx.backend, summed=not model._linear, checked=True)
-        return model._read(block)
-
     def work(ctx: Context) -> tuple[Path, PathPredictions, np.ndarray]:
-        block = enter(ctx)
-        path = score_path(centers, ks, model._path_log_prior(), block, ctx)
+        block = model._rows(checked, ctx)
+        path = score_path(centers, ks, model._log_prior(), block, ctx)
         found = PathPredictions(
             np.empty((len(ks), n), np.min_scalar_type(classes - 1)),
             np.empty((len(ks), n, q)) if decision else None,
@@ -130,13 +124,17 @@ def predict_path(
             doubtful |= doubt
         return path, found, doubtful
 
+    def again(ctx: Context) -> Array | None:
+        prior = model._log_prior_of_met()
+        decisions = [centers.decision(path.support(s), prior) for s in numbers]
+        return scores_of_supports(decisions, model._rows(checked, ctx), ctx)
+
     path, found, doubtful = model._run(work)
     if in_doubt is not None:
         doubtful = doubtful | in_doubt(found)
     numbers = np.flatnonzero(doubtful).tolist()
     if numbers:
-        again = partial(model._scores_of_supports, [path.support(s) for s in numbers])
-        scores = model._run(lambda ctx: again(enter(ctx), ctx))
+        scores = model._run(again)
         with fitted.backend.current():
             if scores is not None and bool(array_namespace(scores).all(_finite(scores))):
                 found.put(slice(0, n), numbers, scores, scores, model._per_score)

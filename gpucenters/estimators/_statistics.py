@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -24,10 +25,9 @@ from .validation import check_backend, check_X, validated, work_backend
 class StatisticsClassifier(CenterClassifier):
     """Base of the models that are functions of statistics.
 
-    A subclass makes statistics (`_make_statistics`, `_empty_statistics`) and says which it needs
-    (`_recipe`), solves from them (`_solve_from`), says which parameters a solution depends on
-    (`_params`) and which of these a stream must keep (`_kept_params`), and checks those that must
-    fit the classes (`_check_classes`).
+    A subclass says which statistics it needs (`_recipe`), solves from them (`_solve_from`), and
+    says which parameters a solution depends on (`_params`) and which of these a stream must keep
+    (`_kept_params`).
     """
 
     _kept_params: tuple[str, ...] = ()
@@ -37,7 +37,8 @@ class StatisticsClassifier(CenterClassifier):
         raise NotImplementedError
 
     def _check_classes(self, weight: tuple[float, ...]) -> None:
-        """Raise for parameters that do not fit classes of these weights."""
+        """Raise for priors that do not fit classes of these weights."""
+        self._priors(self.__dict__, weight)
 
     def _check_streaming(self, params: dict[str, Any]) -> None:
         """Raise for parameters that cannot change after the call with these ``params``."""
@@ -58,16 +59,29 @@ class StatisticsClassifier(CenterClassifier):
             )
 
     def _recipe(self) -> Recipe:
+        """The statistics that the model needs."""
         raise NotImplementedError
+
+    def _recipe_of_parts(self) -> Recipe:
+        """The statistics to keep where more samples may follow."""
+        return self._recipe()
+
+    def _check_data(self, block: Block, n_classes: int, ctx: Context, *, mergeable: bool) -> None:
+        """Raise for data that the parameters do not fit, before any work."""
 
     def _make_statistics(
-        self, block: Block, samples: Samples, ctx: Context, *, mergeable: bool
-    ) -> Statistics:
+        self,
+        block: Block,
+        samples: Samples,
+        ctx: Context,
+        *,
+        mergeable: bool,
+        nonzero: bool = False,
+    ) -> Any:
         """The statistics of a block that is seen whole."""
-        raise NotImplementedError
-
-    def _empty_statistics(self, block: Block, n_classes: int, ctx: Context) -> Statistics:
-        raise NotImplementedError
+        self._check_data(block, samples.n_classes, ctx, mergeable=mergeable)
+        recipe = self._recipe_of_parts() if mergeable else self._recipe()
+        return replace(recipe, nonzero=nonzero).of(block, samples, ctx, mergeable=mergeable)
 
     def _solve_from(self, statistics: Any, params: dict[str, Any], ctx: Context) -> Centers:
         raise NotImplementedError
@@ -144,8 +158,7 @@ class StatisticsClassifier(CenterClassifier):
 
         def make(ctx: Context) -> Statistics:
             block, samples = self._enter(checked, codes, known, sample_weight, ctx)
-            block = block.counted() if nonzero else block
-            return self._make_statistics(block, samples, ctx, mergeable=True)
+            return self._make_statistics(block, samples, ctx, mergeable=True, nonzero=nonzero)
 
         backend = work_backend(self, checked)
         found = run_with_oom_retry(make, backend, self.memory_budget, verbose=self.verbose)
@@ -238,13 +251,13 @@ class StatisticsClassifier(CenterClassifier):
     def _add_batch(self, X: Any, y: Any, known: np.ndarray, sample_weight: Any = None) -> Self:
         """`partial_fit` with classes that are known and checked."""
         first = not hasattr(self, "_fitted")
-        if not first:
-            self._needed_statistics("partial_fit")
-            self._check_streaming(self._fitted.params)
         if first:
+            kept = None
             checked, attributes = validated(self, X, in_parts=True)
             backend = work_backend(self, checked)
         else:
+            kept = self._needed_statistics("partial_fit")
+            self._check_streaming(self._fitted.params)
             checked, attributes = check_X(self, X, reset=False, in_parts=True), {}
             check_backend(self, checked, "partial_fit")
             backend = self._fitted.backend
@@ -252,11 +265,11 @@ class StatisticsClassifier(CenterClassifier):
 
         def add(ctx: Context) -> Statistics:
             block, samples = self._enter(checked, codes, known, sample_weight, ctx)
-            if first:
-                statistics = self._empty_statistics(block, len(known), ctx)
-            else:
-                statistics = self._fitted.own_statistics()
-            return statistics.add_batch(block, samples, ctx)
+            if kept is None:
+                self._check_data(block, len(known), ctx, mergeable=True)
+                empty = self._recipe_of_parts().empty(block, len(known))
+                return empty.add_batch(block, samples, ctx)
+            return kept.add_batch(block, samples, ctx, shared=self._fitted.shared)
 
         params = self._params()
         statistics = run_with_oom_retry(add, backend, self.memory_budget, verbose=self.verbose)

@@ -8,15 +8,16 @@ import numpy as np
 
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.devices import resolve_backend
+from ..arrays.functions import clip_negative
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.convert import as_block
 from ..blocks.readers import NotNegative
 from ..blocks.samples import Samples, make_samples
-from ..solvers.baselines import log_odds_ratio, log_share_ratio
 from ..solvers.bernoulli import binarized
 from ..solvers.smoothing import check_alpha
-from ..statistics.class_sums import class_sums
+from ..statistics.base import Recipe
+from ..statistics.class_sums import ClassSums, feature_sums
 from .labels import encode, host_labels
 from .validation import check_container
 
@@ -70,8 +71,8 @@ def odds_ratio(X: Any, y: Any, alpha: float = 1.0) -> Array:
         block, samples = _enter(X, y, "odds_ratio", ctx)
         # Values are checked as they are, and then read as present or absent.
         block.check_finite(False, ctx)
-        documents = class_sums(binarized(block, 0.0, "odds_ratio"), samples, ctx)
-        return ctx.backend.xp.abs(log_odds_ratio(documents, alpha))
+        documents = Recipe("class sums").of(binarized(block, 0.0, "odds_ratio"), samples, ctx)
+        return ctx.backend.xp.abs(_log_odds_ratio(documents, alpha))
 
     return run_with_oom_retry(score, resolve_backend(None, X), None)
 
@@ -118,7 +119,7 @@ def thresholded_multinomial(X: Any, y: Any, alpha: float = 1.0) -> Array:
     alpha, X = check_alpha(alpha), check_container(X, "thresholded_multinomial")
 
     def score(ctx: Context) -> Array:
-        counts = class_sums(*_enter(X, y, "thresholded_multinomial", ctx), ctx)
+        counts = Recipe("class sums").of(*_enter(X, y, "thresholded_multinomial", ctx), ctx)
         return ctx.backend.xp.abs(log_share_ratio(counts, ctx, alpha))
 
     return run_with_oom_retry(score, resolve_backend(None, X), None)
@@ -134,3 +135,21 @@ def _enter(X: Any, y: Any, name: str, ctx: Context) -> tuple[Block, Samples]:
             "For more, score one class against the rest."
         )
     return block, make_samples(codes, block.shape[0], ctx.backend, n_classes=2)
+
+
+def _log_odds_ratio(documents: ClassSums, alpha: float) -> Array:
+    """Log of the odds to have each feature in class 1, over those in class 0: shape (m,).
+
+    Of Mladenic & Grobelnik, with P = (f_c + alpha) / (n_c + 2 alpha) over documents that have it.
+    """
+    xp = documents.backend.xp
+    weight = documents.backend.asarray(documents.class_weight)[:, None]
+    odds = xp.log(documents.total + alpha) - xp.log(clip_negative(weight - documents.total) + alpha)
+    return odds[1, :] - odds[0, :]
+
+
+def log_share_ratio(counts: ClassSums, ctx: Context, alpha: float) -> Array:
+    """Log theta_1 - log theta_0 of plain multinomial naive Bayes: shape (m,)."""
+    xp, total = counts.backend.xp, counts.total
+    mass = [s + alpha * total.shape[1] for s in feature_sums(total, ctx)]
+    return xp.log((total[1, :] + alpha) / mass[1]) - xp.log((total[0, :] + alpha) / mass[0])

@@ -6,27 +6,29 @@ from typing import Any
 
 import numpy as np
 
+from .._docstrings import filled
 from ..arrays.context import Context
 from ..arrays.namespace import to_numpy
-from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.samples import Samples
-from ..solvers.l1 import L1Centers, solve_l1
+from ..solvers.l1 import solve_l1
 from ..solvers.l2 import L2Centers, solve_l2
 from ..solvers.null_gains import l1_null_gain, l2_null_gain
 from ..solvers.permutation import NullGain
+from ..solvers.priors import check_priors
 from ..solvers.scaling import check_scale
 from ..statistics.base import Recipe
-from ..statistics.moments import ClassMoments, class_moments
+from ..statistics.moments import ClassMoments
 from ._base import CenterClassifier, read_only
 from ._fitted import Fitted, learned
-from ._linear import NearestCenterDecision
+from ._linear import LinearClassifier
 from ._selector import FeatureSelector
 from ._statistics import StatisticsClassifier
 from .validation import snapshot
 
 
-class L2CenterClassifier(NearestCenterDecision, FeatureSelector, StatisticsClassifier):
+@filled
+class L2CenterClassifier(LinearClassifier, FeatureSelector, StatisticsClassifier):
     """Sparse l2 center classifier and feature selector.
 
     Nearest class mean, where the means may differ between classes in k features only: the k for
@@ -36,34 +38,18 @@ class L2CenterClassifier(NearestCenterDecision, FeatureSelector, StatisticsClass
 
     Parameters
     ----------
-    k : int, float or "all", default="all"
-        The number of features (int >= 1), a fraction of them (float in (0, 1]), or all.
     scale : {None, "std", "pooled"}, default=None
         Divide each feature by its standard deviation over all samples ("std") or pooled within the
         classes ("pooled": with priors this is diagonal discriminant analysis). Without centring, so
         sparse data stay sparse. Features that are constant within each class but differ between
         classes have a pooled deviation of the size of rounding: they rank first, and a warning
-        names them.
+        names them. None is the model of the paper, for features of one unit and similar spread:
+        see Notes.
     priors : {"uniform", "empirical"} or array of shape (n_classes,), default="uniform"
         Class priors, in the order of ``classes_``; they shift the decision, not the centers.
-    device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
-        Where the work is done and the model lives. None follows X.
-    memory_budget : int or str, default=None
-        Workspace beyond X and the model, in bytes or as "2GB". None is a quarter of what is free.
-    verbose : bool, default=False
-        Print what was fitted.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Sorted class labels, on the host.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only where X had string column names.
-    support_ : ndarray of shape (k,), int64
-        Selected features, ascending, on the host.
-    ranking_ : ndarray of shape (k,), int64
-        The same by descending score (ties: lower index first), on the host.
     scores_ : array of shape (n_features,), float64
         Gain of each feature: how much the objective falls if its centers may differ.
     centers_ : array of shape (n_classes, k), float64
@@ -74,6 +60,13 @@ class L2CenterClassifier(NearestCenterDecision, FeatureSelector, StatisticsClass
     coef_ : array of shape (1, n_features) or (n_classes, n_features), float64
         The decision is ``X @ coef_.T + intercept_``; zero outside the support.
     intercept_ : array of shape (1,) or (n_classes,), float64
+
+    Notes
+    -----
+    Without a scale, the features of largest spread decide, both in the selection and in the
+    distances. Counts of words, where a few words are in most texts and most words in a few, need a
+    scale, and so do measurements in different units: on phrases of which 69% are of one class
+    (MPQA) the accuracy is 49% without a scale, 84% with one.
 
     References
     ----------
@@ -111,25 +104,17 @@ class L2CenterClassifier(NearestCenterDecision, FeatureSelector, StatisticsClass
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_priors(self.priors)
         check_scale(self.scale)
 
     def _params(self) -> dict[str, Any]:
         return {"k": self.k, "scale": self.scale, "priors": snapshot(self.priors)}
 
     _kept_params = ("scale",)
+    _per_score = 0.5
 
     def _recipe(self) -> Recipe:
         return Recipe("class moments", per_feature=self.scale is not None)
-
-    def _make_statistics(
-        self, block: Block, samples: Samples, ctx: Context, *, mergeable: bool
-    ) -> ClassMoments:
-        per_feature = self.scale is not None
-        return class_moments(block, samples, ctx, per_feature=per_feature, mergeable=mergeable)
-
-    def _empty_statistics(self, block: Block, n_classes: int, ctx: Context) -> ClassMoments:
-        per_feature, raw = self.scale is not None, block.has_implicit_zeros
-        return ClassMoments.empty(block, n_classes, per_feature=per_feature, raw=raw)
 
     def _solve_from(
         self, statistics: ClassMoments, params: dict[str, Any], ctx: Context
@@ -140,6 +125,7 @@ class L2CenterClassifier(NearestCenterDecision, FeatureSelector, StatisticsClass
         return l2_null_gain(self.scale, self.scale_)
 
 
+@filled
 class L1CenterClassifier(FeatureSelector, CenterClassifier):
     """Sparse l1 center classifier and feature selector.
 
@@ -150,31 +136,14 @@ class L1CenterClassifier(FeatureSelector, CenterClassifier):
 
     Parameters
     ----------
-    k : int, float or "all", default="all"
-        The number of features (int >= 1), a fraction of them (float in (0, 1]), or all.
     scale : {None, "std", "pooled"}, default=None
         Divide each feature by its standard deviation over all samples ("std") or pooled within the
         classes ("pooled"). Without centring, so sparse data stay sparse. Features that are constant
         within each class but differ between classes have a pooled deviation of the size of
         rounding: they rank first, and a warning names them.
-    device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
-        Where the work is done and the model lives. None follows X.
-    memory_budget : int or str, default=None
-        Workspace beyond X and the model, in bytes or as "2GB". None is a quarter of what is free.
-    verbose : bool, default=False
-        Print what was fitted.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Sorted class labels, on the host.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only where X had string column names.
-    support_ : ndarray of shape (k,), int64
-        Selected features, ascending, on the host.
-    ranking_ : ndarray of shape (k,), int64
-        The same by descending score (ties: lower index first), on the host.
     scores_ : array of shape (n_features,), float64
         Gain of each feature: how much the objective falls if its centers may differ. Exactly zero
         where the intervals of class medians share a point.
@@ -238,9 +207,3 @@ class L1CenterClassifier(FeatureSelector, CenterClassifier):
 
     def _null_gain(self, block: Block, ctx: Context) -> NullGain:
         return l1_null_gain(self.scale, self.scale_)
-
-    def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
-        support = self._selection().support
-        centers, columns = self._centers().located(support)
-        assert isinstance(centers, L1Centers)
-        return centers.decision(block, support, columns, ctx)

@@ -6,34 +6,33 @@ from typing import Any
 
 import numpy as np
 
+from .._docstrings import filled
 from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.namespace import to_numpy
 from ..arrays.special import chi2_tail
 from ..arrays.typing import Array
 from ..blocks.block import Block
-from ..blocks.samples import Samples
 from ..solvers.blocked import GaussianBlocks
-from ..solvers.densities import Params, negative_log_density
+from ..solvers.densities import negative_log_density
 from ..solvers.gaussian import (
     GaussianCenters,
     check_gaussian,
-    gaussian_scores,
     solve_gaussian,
 )
 from ..solvers.likelihood_ratio import gaussian_ratio
 from ..solvers.null_gains import gaussian_null_gain
 from ..solvers.permutation import NullGain
-from ..solvers.priors import log_priors
-from ..solvers.selection import Selection
+from ..solvers.priors import check_priors, log_priors
 from ..statistics.base import Recipe
-from ..statistics.moments import ClassMoments, class_moments
+from ..statistics.moments import ClassMoments
 from ._base import read_only
 from ._counts import ClassPriors, LikelihoodRatioTests
 from ._fitted import learned
 from .validation import snapshot
 
 
+@filled
 class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
     """Sparse Gaussian naive Bayes classifier and feature selector.
 
@@ -52,8 +51,6 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
 
     Parameters
     ----------
-    k : int, float or "all", default="all"
-        The number of features (int >= 1), a fraction of them (float in (0, 1]), or all.
     pooling : float, default=0.0
         0: each class has its own variance. 1: all share their mean variance. Between: a mixture.
     var_smoothing : float, default=1e-9
@@ -65,24 +62,9 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
     class_weight : "balanced" or dict from labels to weights, default=None
         Factors of the sample weights of each class: given (1 for labels left out), or by which all
         classes weigh the same. They change gains, shared means and variances, and empirical priors.
-    device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
-        Where the work is done and the model lives. None follows X.
-    memory_budget : int or str, default=None
-        Workspace beyond X and the model, in bytes or as "2GB". None is a quarter of what is free.
-    verbose : bool, default=False
-        Print what was fitted.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Sorted class labels, on the host.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only where X had string column names.
-    support_ : ndarray of shape (k,), int64
-        Selected features, ascending, on the host.
-    ranking_ : ndarray of shape (k,), int64
-        The same by descending score (ties: lower index first), on the host.
     scores_ : array of shape (n_features,), float64
         Gain of each feature: what its own means and variances for the classes add to the
         log-likelihood. Exactly zero where these are equal, and for features that are constant.
@@ -144,31 +126,18 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_gaussian(self.pooling, self.var_smoothing, self.ddof)
-        if isinstance(self.priors, str):
-            log_priors(self.priors, (1.0, 1.0))
+        check_priors(self.priors)
 
     def _params(self) -> dict[str, Any]:
         names = ("k", "pooling", "var_smoothing", "ddof")
         params = {name: getattr(self, name) for name in names}
         return params | {"priors": snapshot(self.priors)}
 
-    def _check_classes(self, weight: tuple[float, ...]) -> None:
-        _log_prior(self.priors, weight)
-
-    def _log_prior(self) -> list[float]:
-        return _log_prior(self._ready().params["priors"], self._class_weight())
+    def _priors(self, params: dict[str, Any], weight: tuple[float, ...]) -> list[float]:
+        return log_priors("empirical" if params["priors"] is None else params["priors"], weight)
 
     def _recipe(self) -> Recipe:
         return Recipe("class moments", per_feature=True)
-
-    def _make_statistics(
-        self, block: Block, samples: Samples, ctx: Context, *, mergeable: bool
-    ) -> ClassMoments:
-        return class_moments(block, samples, ctx, per_feature=True)
-
-    def _empty_statistics(self, block: Block, n_classes: int, ctx: Context) -> ClassMoments:
-        raw = block.has_implicit_zeros
-        return ClassMoments.empty(block, n_classes, per_feature=True, raw=raw)
 
     def _solve_from(
         self, statistics: ClassMoments, params: dict[str, Any], ctx: Context
@@ -178,22 +147,6 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
 
     def _null_gain(self, block: Block, ctx: Context) -> NullGain:
         return gaussian_null_gain(self.pooling, self.epsilon_, self.ddof)
-
-    def _densities(self) -> Params:
-        """What the decision reads of the support."""
-
-        def make(centers: Any, chosen: Selection, ctx: Context) -> Params:
-            held, columns = centers.located(chosen.support)
-            return held.density_params(columns)
-
-        return self._cached("densities", make)
-
-    def _prepare(self) -> None:
-        self._densities()
-
-    def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
-        support, prior = self._selection().support, self._log_prior_of_met()
-        return gaussian_scores(block, support, self._densities(), prior, ctx)
 
     def _log_likelihood(self, block: Block, ctx: Context) -> Array:
         centers: Any = self._centers()
@@ -250,7 +203,3 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
     def feature_importances_(self) -> np.ndarray:
         """The gain of each feature, on the host: what meta-estimators rank features by."""
         return read_only(to_numpy(self.scores_))
-
-
-def _log_prior(priors: Any, weight: tuple[float, ...]) -> list[float]:
-    return log_priors("empirical" if priors is None else priors, weight)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from .._docstrings import filled
 from ..arrays.context import Context
 from ..arrays.typing import Array
 from ..blocks.block import Block
@@ -21,6 +22,7 @@ from ._linear import LinearClassifier
 from ._selector import FeatureSelector
 
 
+@filled
 class GMEBClassifier(FeatureSelector, LinearClassifier):
     """Globally best scaled margin classifier and feature selector.
 
@@ -52,20 +54,9 @@ class GMEBClassifier(FeatureSelector, LinearClassifier):
         Factors of the sample weights of each class: given (1 for labels left out), or by which all
         classes weigh the same. They change what the losses of its samples count; the second moments
         in a class are relative to its weight.
-    device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
-        Where the work is done and the model lives. None follows X.
-    memory_budget : int or str, default=None
-        Workspace beyond X and the model, in bytes or as "2GB". None is a quarter of what is free.
-    verbose : bool, default=False
-        Print what was fitted.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Sorted class labels, on the host.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only where X had string column names.
     support_ : ndarray of shape (k,), int64
         Selected features, ascending, on the host. None where all coefficients are zero.
     coef_ : array of shape (1, n_features) or (n_classes, n_features), float64
@@ -181,19 +172,6 @@ class GMEBClassifier(FeatureSelector, LinearClassifier):
         found = self._centers()
         assert isinstance(found, Hyperplanes)
         return found
-
-    def _form_columns(self) -> Array:
-        return self._hyperplanes().columns
-
-    def _log_prior_of_met(self) -> list[float]:
-        return []
-
-    def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
-        if self._form_columns().shape[0]:
-            return super()._scores(block, ctx, relative=relative)
-        block.check_finite(False, ctx)
-        offset = self._form().offset
-        return ctx.backend.zeros((block.shape[0], offset.shape[0])) + offset
 
     @learned
     def sigma_(self) -> Array:

@@ -8,9 +8,9 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
+from .._docstrings import filled
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.namespace import to_numpy
-from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.samples import Samples, check_every_class, check_weights
 from ..solvers.gmeb.hyperplanes import Hyperplanes, MarginProblems
@@ -110,6 +110,7 @@ def grid(r_plus: Any, r_minus: Any) -> list[tuple[float, float]]:
     return list(itertools.product(plus, minus)) if minus else [(r, r) for r in plus]
 
 
+@filled
 class GMEBClassifierCV(GMEBClassifier):
     """GMEB whose bounds on the second moments are chosen by cross-validation.
 
@@ -139,12 +140,6 @@ class GMEBClassifierCV(GMEBClassifier):
         Factors of the sample weights of each class: given (1 for labels left out), or by which all
         classes weigh the same. They change what the losses of its samples count; the second moments
         in a class are relative to its weight.
-    device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
-        Where the work is done and the model lives. None follows X.
-    memory_budget : int or str, default=None
-        Workspace beyond X and the model, in bytes or as "2GB". None is a quarter of what is free.
-    verbose : bool, default=False
-        Print what was fitted.
 
     Attributes
     ----------
@@ -266,9 +261,5 @@ class GMEBClassifierCV(GMEBClassifier):
 
 def _predicted(found: Hyperplanes, block: Block, ctx: Context) -> np.ndarray:
     """The class codes that a solution predicts."""
-    form = found.linear_form(found.columns, [])
-    scores: Array = ctx.backend.zeros((block.shape[0], found.w.shape[0])) + form.offset
-    if found.columns.shape[0]:
-        scores = block.product(found.columns, form.shift, form.coef, ctx) + form.offset
-    host = to_numpy(scores)
+    host = to_numpy(found.decision(found.columns, []).scores(block, ctx, relative=False))
     return host[:, 0] > 0 if host.shape[1] == 1 else host.argmax(axis=1)

@@ -39,7 +39,8 @@ def encode(y: np.ndarray, name: str = "y") -> tuple[np.ndarray, np.ndarray]:
     if y.dtype.kind in "OUS":
         return _encode_strings(y, name)
     if y.dtype.kind in "iu" and y.size:
-        low, span = y.min(), int(y.max()) - int(y.min())
+        low = y.min()
+        span = int(y.max()) - int(low)
         if span <= 4 * y.size + 1024:
             return _count_integers(y, low, span)
     _refuse_missing(y, name)

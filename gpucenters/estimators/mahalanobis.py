@@ -7,6 +7,7 @@ from typing import Any
 
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from .._docstrings import filled
 from ..arrays.context import Context
 from ..arrays.typing import Array
 from ..blocks.block import Block
@@ -19,19 +20,21 @@ from ..solvers.covariance import (
     is_named,
 )
 from ..solvers.mahalanobis import MahalanobisCenters, solve_mahalanobis
+from ..solvers.priors import check_priors
 from ..solvers.selection import Selection
 from ..solvers.support import needs_full
 from ..statistics.base import Recipe
-from ..statistics.cross_moments import CrossMoments, check_size, cross_moments
+from ..statistics.cross_moments import CrossMoments, check_size
 from ._base import read_only
 from ._fitted import Fitted, learned
-from ._linear import NearestCenterDecision
+from ._linear import LinearClassifier
 from ._statistics import StatisticsClassifier
 from .validation import snapshot
 
 
+@filled
 class MahalanobisCenterClassifier(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, NearestCenterDecision, StatisticsClassifier
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, LinearClassifier, StatisticsClassifier
 ):
     """Sparse center classifier in Mahalanobis distance, and a transformer to the features it uses.
 
@@ -66,25 +69,14 @@ class MahalanobisCenterClassifier(
         number, a singular S is an error.
     priors : {"uniform", "empirical"} or array of shape (n_classes,), default="uniform"
         Class priors, in the order of ``classes_``; they shift the decision, not the centers.
-    device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
-        Where the work is done and the model lives. None follows X.
     memory_budget : int or str, default=None
         Workspace in bytes or as "2GB", here with the matrices of the model. None is a quarter of
         what is free.
-    verbose : bool, default=False
-        Print what was fitted.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Sorted class labels, on the host.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only where X had string column names.
     support_ : ndarray of shape (k,), int64
         Selected transformed features, ascending, on the host.
-    ranking_ : ndarray of shape (k,), int64
-        The same by descending score (ties: lower index first), on the host.
     scores_ : array of shape (n_features,), float64
         Gain of each transformed feature: how much the objective falls if its centers may differ.
     centers_ : array of shape (n_classes, k), float64
@@ -155,8 +147,11 @@ class MahalanobisCenterClassifier(
         self.memory_budget = memory_budget
         self.verbose = verbose
 
+    _per_score = 0.5
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_priors(self.priors)
         check_covariance(self.covariance, self.shrinkage)
 
     def _params(self) -> dict[str, Any]:
@@ -169,18 +164,18 @@ class MahalanobisCenterClassifier(
 
     # --- fitting -------------------------------------------------------------------------------
 
-    def _needs_fourth(self, *, more_to_come: bool) -> bool:
-        """Whether to keep fourth moments; for "auto" only where the data cannot be read again."""
-        return is_named(self.shrinkage, "ledoit-wolf") or (
-            more_to_come
-            and is_named(self.shrinkage, "auto")
-            and is_named(self.covariance, "pooled")
-        )
+    def _recipe(self) -> Recipe:
+        return Recipe("cross moments", fourth=is_named(self.shrinkage, "ledoit-wolf"))
 
-    def _check_data(self, block: Block, n_classes: int, ctx: Context, *, streaming: bool) -> None:
+    def _recipe_of_parts(self) -> Recipe:
+        # "auto" needs fourth moments as well, or the data once more, which are gone by then.
+        automatic = is_named(self.shrinkage, "auto") and is_named(self.covariance, "pooled")
+        return Recipe("cross moments", fourth=self._recipe().fourth or automatic)
+
+    def _check_data(self, block: Block, n_classes: int, ctx: Context, *, mergeable: bool) -> None:
         """Raise for data too wide, or that a given covariance does not fit, before any work."""
-        m, fourth = block.shape[1], self._needs_fourth(more_to_come=streaming)
-        check_size(m, n_classes, ctx.limit, fourth=fourth, streaming=streaming)
+        recipe, m = self._recipe_of_parts() if mergeable else self._recipe(), block.shape[1]
+        check_size(m, n_classes, ctx.limit, fourth=recipe.fourth, streaming=mergeable)
         if not isinstance(self.covariance, str):
             given_covariance(self.covariance, m, block.backend)
 
@@ -191,21 +186,6 @@ class MahalanobisCenterClassifier(
                 "shrinkage='ledoit-wolf' needs sums that earlier calls did not keep: set it before "
                 "the first batch."
             )
-
-    def _recipe(self) -> Recipe:
-        return Recipe("cross moments", fourth=self._needs_fourth(more_to_come=False))
-
-    def _make_statistics(
-        self, block: Block, samples: Samples, ctx: Context, *, mergeable: bool
-    ) -> CrossMoments:
-        self._check_data(block, samples.n_classes, ctx, streaming=mergeable)
-        fourth = self._needs_fourth(more_to_come=mergeable)
-        return cross_moments(block, samples, ctx, fourth=fourth, mergeable=mergeable)
-
-    def _empty_statistics(self, block: Block, n_classes: int, ctx: Context) -> CrossMoments:
-        self._check_data(block, n_classes, ctx, streaming=True)
-        fourth = self._needs_fourth(more_to_come=True)
-        return CrossMoments.empty(block.backend, n_classes, block.shape[1], fourth=fourth)
 
     def _solve(self, block: Block, samples: Samples, ctx: Context) -> Fitted:
         self._check_classes(tuple(samples.class_weight))
@@ -231,9 +211,6 @@ class MahalanobisCenterClassifier(
         centers, columns = self._centers().located(self._selection().support)
         assert isinstance(centers, MahalanobisCenters)
         return centers, columns
-
-    def _read_columns(self, support: Array) -> Array:
-        return self._ready().backend.arange(self.n_features_in_)
 
     @learned
     def means_(self) -> Array:
@@ -300,7 +277,7 @@ class MahalanobisCenterClassifier(
         def mix(block: Block, ctx: Context) -> Array:
             coef = ctx.backend.xp.take(centers.root, columns, axis=1)
             shift = ctx.backend.zeros(coef.shape[0])
-            return block.product(self._form_columns(), shift, coef, ctx)
+            return block.product(ctx.backend.arange(self.n_features_in_), shift, coef, ctx)
 
         overflow = "the transformed features of row {row} of X overflow float64."
         found, backend = self._finite_rows(X, "transform", mix, overflow)

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from .._docstrings import filled
 from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.special import chi2_tail
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.readers import Binarized, NotNegative
-from ..blocks.samples import Samples
 from ..solvers.bernoulli import BernoulliCenters, binarized, check_binarize, solve_bernoulli
 from ..solvers.blocked import BernoulliBlocks
 from ..solvers.likelihood_ratio import bernoulli_ratio
@@ -28,26 +28,18 @@ from ..solvers.permutation import NullGain
 from ..solvers.selection import Selection
 from ..solvers.smoothing import check_alpha
 from ..statistics.base import Recipe
-from ..statistics.class_sums import ClassSums, class_sums
+from ..statistics.class_sums import ClassSums
 from ._base import read_only
 from ._counts import CountNaiveBayes, LikelihoodRatioTests
 from ._fitted import learned
-from ._linear import LinearDecision
+from ._linear import LinearClassifier
 
 
-class _NaiveBayes(LinearDecision, CountNaiveBayes):
+class _NaiveBayes(LinearClassifier, CountNaiveBayes):
     """Base of the two models whose decision is linear."""
 
     def _recipe(self) -> Recipe:
         return Recipe("class sums", self._reader())
-
-    def _make_statistics(
-        self, block: Block, samples: Samples, ctx: Context, *, mergeable: bool
-    ) -> ClassSums:
-        return class_sums(block, samples, ctx)
-
-    def _empty_statistics(self, block: Block, n_classes: int, ctx: Context) -> ClassSums:
-        return ClassSums.empty(block, n_classes)
 
     @learned
     def feature_log_prob_(self) -> Array:
@@ -68,6 +60,7 @@ class _NaiveBayes(LinearDecision, CountNaiveBayes):
         return block.product(every, form.shift, form.coef, ctx) + form.offset
 
 
+@filled
 class SparseBernoulliNB(_NaiveBayes, LikelihoodRatioTests):
     """Sparse Bernoulli naive Bayes classifier and feature selector.
 
@@ -78,37 +71,13 @@ class SparseBernoulliNB(_NaiveBayes, LikelihoodRatioTests):
 
     Parameters
     ----------
-    k : int, float or "all", default="all"
-        The number of features (int >= 1), a fraction of them (float in (0, 1]), or all.
     alpha : float, default=1.0
         Additive smoothing, the same for every feature; below 1e-10 it counts as 1e-10.
     binarize : float or None, default=0.0
         Values above it are 1, others 0. None: X holds zeros and ones already.
-    fit_prior : bool, default=True
-        Class priors as in the training data; else all equal.
-    class_prior : array of shape (n_classes,), default=None
-        Class priors, in the order of ``classes_``.
-    class_weight : "balanced" or dict from labels to weights, default=None
-        Factors of the sample weights of each class: given (1 for labels left out), or by which all
-        classes weigh the same. They change gains, smoothing, and fitted priors.
-    device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
-        Where the work is done and the model lives. None follows X.
-    memory_budget : int or str, default=None
-        Workspace beyond X and the model, in bytes or as "2GB". None is a quarter of what is free.
-    verbose : bool, default=False
-        Print what was fitted.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Sorted class labels, on the host.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only where X had string column names.
-    support_ : ndarray of shape (k,), int64
-        Selected features, ascending, on the host.
-    ranking_ : ndarray of shape (k,), int64
-        The same by descending score (ties: lower index first), on the host.
     scores_ : array of shape (n_features,), float64
         Gain of each feature: what its own probabilities for the classes add to the log-likelihood.
         Exactly zero where these are equal.
@@ -172,7 +141,6 @@ class SparseBernoulliNB(_NaiveBayes, LikelihoodRatioTests):
         self.memory_budget = memory_budget
         self.verbose = verbose
 
-    _linear = False  # duplicates must be summed before a value is compared with the threshold
     _kept_params = ("binarize",)
 
     def _check_parameters(self) -> None:
@@ -206,6 +174,7 @@ class SparseBernoulliNB(_NaiveBayes, LikelihoodRatioTests):
         return bernoulli_null_gain(check_alpha(self.alpha))
 
 
+@filled
 class SparseMultinomialNB(_NaiveBayes):
     """Sparse multinomial naive Bayes classifier and feature selector.
 
@@ -218,38 +187,14 @@ class SparseMultinomialNB(_NaiveBayes):
 
     Parameters
     ----------
-    k : int, float or "all", default="all"
-        The number of features (int >= 1), a fraction of them (float in (0, 1]), or all.
     alpha : float, default=1.0
         Additive smoothing, the same for every feature; below 1e-10 it counts as 1e-10.
-    fit_prior : bool, default=True
-        Class priors as in the training data; else all equal.
-    class_prior : array of shape (n_classes,), default=None
-        Class priors, in the order of ``classes_``.
     tol : float, default=1e-9
         The dual is solved until ``upper_bound_`` is within ``tol * |C|`` of the least bound, psi(k)
         (see Notes). Larger values save time where there are many classes.
-    class_weight : "balanced" or dict from labels to weights, default=None
-        Factors of the sample weights of each class: given (1 for labels left out), or by which all
-        classes weigh the same. They change gains, smoothing, and fitted priors.
-    device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
-        Where the work is done and the model lives. None follows X.
-    memory_budget : int or str, default=None
-        Workspace beyond X and the model, in bytes or as "2GB". None is a quarter of what is free.
-    verbose : bool, default=False
-        Print what was fitted.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Sorted class labels, on the host.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only where X had string column names.
-    support_ : ndarray of shape (k,), int64
-        Selected features, ascending, on the host.
-    ranking_ : ndarray of shape (k,), int64
-        The same by descending score (ties: lower index first), on the host.
     scores_ : array of shape (n_features,), float64
         h_i at the solution of the dual for this k: see Notes.
     upper_bound_, lower_bound_, gap_ : float
@@ -335,8 +280,6 @@ class SparseMultinomialNB(_NaiveBayes):
         tags.input_tags.positive_only = True
         tags.classifier_tags.poor_score = True  # on real numbers, as scikit-learn's own
         return tags
-
-    _linear = False  # duplicates must be summed before a value is checked for its sign
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -14,7 +14,7 @@ from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.inputs import check_input
 from ..solvers.permutation import PermutationCounts, count_permutations
 from ..solvers.selection import ranking_key, warn
-from ._base import CenterClassifier, read_only
+from ._base import check_center_classifier, read_only
 from .labels import encode_against, host_labels
 from .mahalanobis import MahalanobisCenterClassifier
 from .permuted_labels import PermutedLabels, permuted_labels
@@ -225,10 +225,7 @@ def permutation_gains(
     >>> (found.pvalues_fwer > 0.05).nonzero()[0]
     array([ 9, 11, 14, 18, 19])
     """
-    if not isinstance(estimator, CenterClassifier):
-        raise TypeError(
-            f"permutation_gains takes a classifier of gpucenters, got {type(estimator).__name__}."
-        )
+    check_center_classifier(estimator, "permutation_gains")
     check_input(X, "X", "permutation_gains")
     count = n_permutations
     if isinstance(count, bool) or not isinstance(count, numbers.Integral) or count < 1:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from .._docstrings import filled
 from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.namespace import to_numpy
@@ -13,28 +16,27 @@ from ..arrays.special import chi2_tail, f_tail
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.readers import NotNegative
-from ..blocks.samples import Samples
 from ..solvers.blocked import PoissonBlocks
+from ..solvers.decisions import Decision
 from ..solvers.likelihood_ratio import poisson_ratio
 from ..solvers.null_gains import poisson_null_gain
 from ..solvers.permutation import NullGain
 from ..solvers.poisson import (
-    ExposedForm,
     PoissonCenters,
     check_poisson_scale,
     dispersion_divisor,
     solve_poisson,
 )
-from ..solvers.selection import Selection
 from ..solvers.smoothing import check_alpha
 from ..statistics.base import Recipe
-from ..statistics.exposed_sums import ExposedSums, exposed_sums
+from ..statistics.class_sums import ExposedSums
 from ._base import read_only
 from ._counts import CountNaiveBayes, LikelihoodRatioTests
 from ._exposure import ExposedClassifier
 from ._fitted import learned
 
 
+@filled
 class SparsePoissonNB(ExposedClassifier, CountNaiveBayes, LikelihoodRatioTests):
     """Sparse Poisson naive Bayes classifier and feature selector, for counts.
 
@@ -46,8 +48,6 @@ class SparsePoissonNB(ExposedClassifier, CountNaiveBayes, LikelihoodRatioTests):
 
     Parameters
     ----------
-    k : int, float or "all", default="all"
-        The number of features (int >= 1), a fraction of them (float in (0, 1]), or all.
     alpha : float, default=1.0
         Smoothing: this many events are added to each class where as many are expected; below 1e-10
         it counts as 1e-10. Features of equal rates and features never seen have no gain.
@@ -59,31 +59,9 @@ class SparsePoissonNB(ExposedClassifier, CountNaiveBayes, LikelihoodRatioTests):
     scale : {None, "dispersion"}, default=None
         "dispersion": divide the gain and the scores of each feature by its variance within the
         classes relative to Poisson's, where that is above 1: for counts that come in bursts.
-    fit_prior : bool, default=True
-        Class priors as in the training data; else all equal.
-    class_prior : array of shape (n_classes,), default=None
-        Class priors, in the order of ``classes_``.
-    class_weight : "balanced" or dict from labels to weights, default=None
-        Factors of the sample weights of each class: given (1 for labels left out), or by which all
-        classes weigh the same. They change gains, smoothing, and fitted priors.
-    device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
-        Where the work is done and the model lives. None follows X.
-    memory_budget : int or str, default=None
-        Workspace beyond X and the model, in bytes or as "2GB". None is a quarter of what is free.
-    verbose : bool, default=False
-        Print what was fitted.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Sorted class labels, on the host.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only where X had string column names.
-    support_ : ndarray of shape (k,), int64
-        Selected features, ascending, on the host.
-    ranking_ : ndarray of shape (k,), int64
-        The same by descending score (ties: lower index first), on the host.
     scores_ : array of shape (n_features,), float64
         Gain of each feature: what its own rates for the classes add to the log-likelihood, divided
         by the dispersion. Exactly zero where these are equal.
@@ -179,15 +157,6 @@ class SparsePoissonNB(ExposedClassifier, CountNaiveBayes, LikelihoodRatioTests):
         if before != (self._of_rows is not None):
             raise ValueError("exposure= must be handed to each call of partial_fit, or to none.")
 
-    def _make_statistics(
-        self, block: Block, samples: Samples, ctx: Context, *, mergeable: bool
-    ) -> ExposedSums:
-        return exposed_sums(block, samples, ctx, self._kind(), squares=self._keeps_squares())
-
-    def _empty_statistics(self, block: Block, n_classes: int, ctx: Context) -> ExposedSums:
-        kind, squares = self._kind(), self._keeps_squares()
-        return ExposedSums.of_no_samples(block, n_classes, kind, squares=squares)
-
     def _solve_from(
         self, statistics: ExposedSums, params: dict[str, Any], ctx: Context
     ) -> PoissonCenters:
@@ -198,35 +167,18 @@ class SparsePoissonNB(ExposedClassifier, CountNaiveBayes, LikelihoodRatioTests):
         kind = self._kind()
         return poisson_null_gain(block, check_alpha(self.alpha), kind, self.scale, ctx)
 
-    def _form(self) -> tuple[ExposedForm, str]:
-        """The decision for the support, and what the exposure of a row is."""
+    def _exposed(self, decision: Any, kind: str) -> Decision:
+        """A decision on the rows of this call: the exposures are nowhere kept."""
+        return replace(decision, exposure=partial(self._row_exposure, kind))
 
-        def make(centers: Any, chosen: Selection, ctx: Context) -> tuple[ExposedForm, str]:
-            held, columns = centers.located(chosen.support)
-            return held.exposed_form(columns, self._log_prior_of_met()), held.kind
-
-        return self._cached("form", make)
-
-    def _prepare(self) -> None:
-        self._form()
-
-    def _scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
-        form, kind = self._form()
-        return self._of_form(form, kind, self._selection().support, block, ctx)
+    def _decision(self) -> Decision:
+        centers: Any = self._centers().located(self._selection().support)[0]
+        return self._exposed(super()._decision(), centers.kind)
 
     def _log_likelihood(self, block: Block, ctx: Context) -> Array:
         centers: Any = self._centers()
-        form, every = centers.likelihood_form(self._selection().support), self._every_feature(ctx)
-        return self._of_form(form, centers.kind, every, block, ctx)
-
-    def _of_form(
-        self, form: ExposedForm, kind: str, columns: Array, block: Block, ctx: Context
-    ) -> Array:
-        exposure = self._row_exposure(block, kind, ctx)
-        zeros = block.backend.zeros(columns.shape[0])
-        found = block.product(columns, zeros, form.coef, ctx)
-        rate = block.backend.xp.sum(form.rate, axis=1)
-        return found + exposure[:, None] * rate + form.offset
+        form = centers.likelihood_form(self._selection().support)
+        return self._exposed(form, centers.kind).scores(block, ctx, relative=False)
 
     def predict_joint_log_proba(self, X: Any, exposure: Any = None) -> Array:
         """Joint log probabilities: the log prior of each class plus the sample's log-likelihood.

@@ -6,23 +6,25 @@ import copy
 from dataclasses import replace
 from typing import Any, Self
 
+from .._docstrings import filled
 from ..arrays.context import Context
 from ..blocks.block import Block
-from ..blocks.samples import Samples
 from ..solvers.null_gains import shrunken_null_gain
 from ..solvers.permutation import NullGain
+from ..solvers.priors import check_priors
 from ..solvers.shrunken import ShrunkenCenters, check_offset, check_threshold, solve_shrunken
 from ..solvers.support import needs_full
 from ..statistics.base import Recipe
-from ..statistics.moments import ClassMoments, class_moments
+from ..statistics.moments import ClassMoments
 from ._fitted import learned
-from ._linear import NearestCenterDecision
+from ._linear import LinearClassifier
 from ._selector import FeatureSelector
 from ._statistics import StatisticsClassifier
 from .validation import snapshot
 
 
-class ShrunkenCentroidClassifier(NearestCenterDecision, FeatureSelector, StatisticsClassifier):
+@filled
+class ShrunkenCentroidClassifier(LinearClassifier, FeatureSelector, StatisticsClassifier):
     """Nearest shrunken centroids, a classifier and feature selector of Tibshirani et al.
 
     The class means are moved towards the mean of all samples by a threshold in units of their
@@ -51,20 +53,9 @@ class ShrunkenCentroidClassifier(NearestCenterDecision, FeatureSelector, Statist
         Factors of the sample weights of each class: given (1 for labels left out), or by which all
         classes weigh the same. They change the mean of all samples, pooled deviations, standard
         errors, and empirical priors.
-    device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
-        Where the work is done and the model lives. None follows X.
-    memory_budget : int or str, default=None
-        Workspace beyond X and the model, in bytes or as "2GB". None is a quarter of what is free.
-    verbose : bool, default=False
-        Print what was fitted.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Sorted class labels, on the host.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only where X had string column names.
     support_ : ndarray of shape (d,), int64
         The features that survive, ascending, on the host.
     ranking_ : ndarray of shape (d,), int64
@@ -124,8 +115,11 @@ class ShrunkenCentroidClassifier(NearestCenterDecision, FeatureSelector, Statist
         self.memory_budget = memory_budget
         self.verbose = verbose
 
+    _per_score = 0.5
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_priors(self.priors)
         check_offset(self.offset)
         if self.threshold is not None:
             check_threshold(self.threshold)
@@ -141,15 +135,6 @@ class ShrunkenCentroidClassifier(NearestCenterDecision, FeatureSelector, Statist
 
     def _recipe(self) -> Recipe:
         return Recipe("class moments", per_feature=True)
-
-    def _make_statistics(
-        self, block: Block, samples: Samples, ctx: Context, *, mergeable: bool
-    ) -> ClassMoments:
-        return class_moments(block, samples, ctx, per_feature=True)
-
-    def _empty_statistics(self, block: Block, n_classes: int, ctx: Context) -> ClassMoments:
-        raw = block.has_implicit_zeros
-        return ClassMoments.empty(block, n_classes, per_feature=True, raw=raw)
 
     def _solve_from(
         self, statistics: ClassMoments, params: dict[str, Any], ctx: Context

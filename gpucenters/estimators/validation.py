@@ -74,13 +74,19 @@ def check_backend(estimator: Any, X: Any, method: str, name: str | None = None) 
 
     The error names the model, or what holds it.
     """
-    here, there = backend_of(X), estimator._fitted.backend
-    if estimator.device is None and here != there:
+    there = estimator._fitted.backend
+    if estimator.device is None:
         name = name or type(estimator).__name__
+        require_backend(X, there, name, method, "Move X, or move the model with to(device).")
+
+
+def require_backend(X: Any, there: Backend, name: str, method: str, advice: str) -> None:
+    """Raise, with the advice, unless X lives where the model of that name does."""
+    here = backend_of(X)
+    if here != there:
         raise ValueError(
             f"Inputs passed to {name}.{method}() must use the same namespace and the same device "
-            f"as those passed to fit(): the model lives in {there}, X in {here}. Move X, or move "
-            "the model with to(device)."
+            f"as those passed to fit(): the model lives in {there}, X in {here}. {advice}"
         )
 
 

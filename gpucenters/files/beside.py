@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
+
+#: Errors of writing, which name no file.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
@@ -39,6 +43,6 @@ def beside(path: Any) -> Iterator[BinaryIO]:
     except BaseException as error:
         if os.path.exists(part):
             os.unlink(part)
-        if isinstance(error, OSError) and error.filename == part:
+        if isinstance(error, OSError) and (error.filename == part or error.errno in _FULL):
             error.filename = os.fspath(path)
         raise

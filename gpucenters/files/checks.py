@@ -17,6 +17,7 @@ from ..solvers.selection import Selection
 from ..solvers.support import SupportCenters
 from ..statistics import Statistics
 
+_MOST_FEATURES = 2**36  # the class sums of more take a terabyte: no fit has them
 _INTEGERS = ("support", "columns", "ill_conditioned")
 
 
@@ -24,7 +25,7 @@ def check_fitted(model: Classifier) -> None:
     """Raise a ValueError unless the parts of a fitted model fit together."""
     fitted, m, names = model._fitted, model.n_features_in_, vars(model).get("feature_names_in_")
     _require(model.classes_.ndim == 1 and len(model.classes_) > 1, "classes_")
-    _require(isinstance(m, int) and m > 0, "n_features_in_")
+    _require(isinstance(m, int) and 0 < m <= _MOST_FEATURES, "n_features_in_")
     _require(names is None or names.shape == (m,), "feature_names_in_")
     reading = vars(model).get("_reading", {})
     _require(isinstance(reading, dict), "_reading")

@@ -14,7 +14,7 @@ bytes    content
 =======  ============================================================================
 
 The first 52 bytes mean the same in every version. The document is an object of named sections, and
-of "arrays", the number of arrays that follow it.
+of "arrays", the number of arrays that follow it, and "versions", of the packages that wrote it.
 """
 
 from __future__ import annotations
@@ -28,9 +28,11 @@ import shutil
 import struct
 import tempfile
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any, BinaryIO
 
 import numpy as np
+from sklearn import __version__ as sklearn_version
 
 from ..arrays.namespace import to_numpy
 from .beside import beside
@@ -66,7 +68,9 @@ def write(target: Any, document: dict[str, Any], arrays: Sequence[Any]) -> None:
 
 
 def _write(file: Any, document: dict[str, Any], arrays: Sequence[Any]) -> None:
-    text = json.dumps(document | {"arrays": len(arrays)}).encode("ascii")
+    own = import_module("gpucenters").__version__
+    versions = {"gpucenters": own, "numpy": np.__version__, "scikit-learn": sklearn_version}
+    text = json.dumps(document | {"arrays": len(arrays), "versions": versions}).encode("ascii")
     file.write(bytes(_START))
     for array in [np.frombuffer(text, np.uint8), *arrays]:
         np.lib.format.write_array(file, to_numpy(array), version=_NPY, allow_pickle=False)
@@ -109,12 +113,16 @@ def read(source: Any, make: Callable[[dict[str, Any], list[np.ndarray]], Any]) -
 
 def _read(file: BinaryIO, name: str, make: Callable[..., Any]) -> Any:
     _check(file, name)
+    by = ""
     try:
-        return make(*_content(file))
+        document, arrays = _content(file)
+        versions = document.pop("versions", {})
+        by = f" (Written with {', '.join(f'{p} {v}' for p, v in versions.items())}.)"
+        return make(document, arrays)
     except (MemoryError, OSError):
         raise
     except Exception as error:  # of what the checksum fits, but nobody has saved
-        raise ValueError(f"{name} does not hold a model: {error}") from error
+        raise ValueError(f"{name} does not hold a model: {error}{by}") from error
 
 
 def _check(file: BinaryIO, name: str) -> None:
@@ -143,11 +151,19 @@ def _content(file: BinaryIO) -> tuple[dict[str, Any], list[np.ndarray]]:
     """The document and its arrays."""
     length = file.seek(0, os.SEEK_END)
     file.seek(_START)
-    document = json.loads(_array(file, length).tobytes())
+    document = json.loads(_array(file, length).tobytes(), object_pairs_hook=_unique)
     arrays = [_array(file, length) for _ in range(document.pop("arrays"))]
     if file.tell() != length:
         raise ValueError("there are bytes after the last array.")
     return document, arrays
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of JSON with these keys, of which parsers would read one of two that are equal."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key of its document is there twice.")
+    return found
 
 
 def _array(file: BinaryIO, length: int) -> np.ndarray:

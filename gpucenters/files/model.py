@@ -35,7 +35,14 @@ from .checks import check_fitted
 from .container import read, write
 from .decompositions import pack_decomposition, unpack_decomposition
 from .state import Packer, Unpacker
-from .vectorizers import pack_vectorizer, reads_words_alone, split, unpack_vectorizer
+from .steps import STEPS, pack_step, unpack_step
+from .vectorizers import (
+    VECTORIZERS,
+    is_vectorizer,
+    pack_vectorizer,
+    reads_words_alone,
+    unpack_vectorizer,
+)
 
 #: The models that a file may hold, which names them.
 MODELS: dict[str, type[Classifier]] = {
@@ -62,16 +69,17 @@ _FITTED = ("centers", "params", "statistics", "selection", "met")
 
 
 def save(model: Classifier | Decomposition | Pipeline, path: Any, *, full: bool = False) -> None:
-    """Write a fitted model, or a pipeline of a text vectorizer and a model, to one file.
+    """Write a fitted model, or a pipeline with one, to one file.
 
     A model is also one of ``gpucenters.multiclass``, as its method ``save`` has it.
 
     Parameters
     ----------
     model : model of gpucenters, or Pipeline
-        As the method ``save`` of models has it. A pipeline has two steps, of any names: a
-        CountVectorizer, TfidfVectorizer or HashingVectorizer, and a model. Its ``memory`` and
-        ``verbose`` are not kept.
+        As the method ``save`` of models has it. A pipeline has, under any names, a CountVectorizer,
+        TfidfVectorizer or HashingVectorizer for texts, the model, and as second stage any of
+        LogRatioScaler, and StandardScaler, MaxAbsScaler, LogisticRegression and LinearSVC of
+        scikit-learn. Its ``memory`` and ``verbose`` are not kept.
     path : str, path-like or binary file
     full : bool, default=False
         Whether to write what all features need. Without it, a CountVectorizer or a TfidfVectorizer
@@ -82,7 +90,8 @@ def save(model: Classifier | Decomposition | Pipeline, path: Any, *, full: bool 
     Raises
     ------
     TypeError
-        For other steps; for options of a vectorizer that a file cannot hold, such as functions.
+        For other steps; for options of a step that a file cannot hold, such as functions; for a
+        vectorizer that opens files (``input="filename"``).
     ValueError
         As the method ``save``; for a vectorizer that does not fit the model.
 
@@ -102,9 +111,9 @@ def save(model: Classifier | Decomposition | Pipeline, path: Any, *, full: bool 
     >>> there[:-1].get_feature_names_out().tolist(), there.predict(["moving but dull"]).tolist()
     (['dull', 'fine'], [0])
     """
-    packer, document, vectorizer, columns = Packer(), {}, None, None
-    if isinstance(model, Pipeline):
-        steps, vectorizer, model = split(model)
+    packer, columns = Packer(), None
+    document: dict[str, Any] = {}
+    names, vectorizer, model, second = _split(model)
     check_is_fitted(model)
     if isinstance(model, Decomposition):
         model._require_shared()
@@ -119,14 +128,16 @@ def save(model: Classifier | Decomposition | Pipeline, path: Any, *, full: bool 
     fitted, params = _whole(model) if full else _of_support(model), model.get_params(deep=False)
     known = {n: vars(model)[n] for n in _ATTRIBUTES if n in vars(model)}
     with fitted.backend.current():
+        steps: list[Any] = [None, *(pack_step(step, packer) for step in second)]
         if vectorizer is not None:
             kept: Any = getattr(fitted.centers, "kept", None)
             cut = kept is not None and isinstance(model, FeatureSelector)
             if cut and not kept.reads_all_features and reads_words_alone(vectorizer):
                 columns = model.support_
                 fitted, params, known = _of_columns(columns, fitted, params, known)
-            packed = pack_vectorizer(vectorizer, columns, model.n_features_in_, packer)
-            document["vectorizer"] = packed | {"steps": steps}
+            steps.insert(0, pack_vectorizer(vectorizer, columns, model.n_features_in_, packer))
+        if names is not None:
+            document["steps"] = [*zip(names, steps, strict=True)]
         document["model"] = {
             "class": name,
             "params": {n: packer.pack(v, n) for n, v in params.items()},
@@ -135,6 +146,26 @@ def save(model: Classifier | Decomposition | Pipeline, path: Any, *, full: bool 
             "fitted": {n: packer.pack(getattr(fitted, n), n) for n in _FITTED},
         }
         write(path, document, packer.arrays)
+
+
+def _split(pipeline: Any) -> tuple[list[str] | None, Any, Any, list[Any]]:
+    """(names of the steps, vectorizer or None, model, steps behind it); no names of a model alone.
+
+    Any other pipeline is a TypeError.
+    """
+    if not isinstance(pipeline, Pipeline):
+        return None, None, pipeline, []
+    first, *steps = (step for _, step in pipeline.steps)
+    vectorizer, steps = (first, steps) if is_vectorizer(first) else (None, [first, *steps])
+    is_model = steps and isinstance(steps[0], Classifier | Decomposition)
+    if not is_model or not all(type(step) in STEPS for step in steps[1:]):
+        has = ", ".join(f"{name!r} ({type(step).__name__})" for name, step in pipeline.steps)
+        raise TypeError(
+            f"a model file holds a pipeline of a vectorizer (none, or {', '.join(VECTORIZERS)}), a "
+            "model of gpucenters and steps behind it (none, or any of "
+            f"{', '.join(kind.__name__ for kind in STEPS)}); this one has the steps {has}."
+        )
+    return [*pipeline.named_steps], vectorizer, steps[0], steps[1:]
 
 
 def _of_columns(
@@ -173,10 +204,13 @@ def _of_support(model: Classifier) -> Fitted:
 
 
 def load(path: Any, device: str | None = None) -> Any:
-    """The fitted model, or the pipeline of a vectorizer and a model, of a file that `save` wrote.
+    """The fitted model, or the pipeline with one, of a file that `save` wrote.
 
     Truncated and altered files are found by a checksum. It is no signature: whoever can change a
-    file can change its checksum. No file runs code, but one of a stranger may hold any model.
+    file can change its checksum. No file runs code or opens another one, but one of a stranger may
+    hold any model.
+
+    Warns of a token pattern that may keep some texts at work for long, and names it.
 
     Parameters
     ----------
@@ -194,7 +228,8 @@ def load(path: Any, device: str | None = None) -> Any:
     Raises
     ------
     ValueError
-        For a file that is truncated, altered, written by a newer version, or no model file.
+        For a file that is truncated, altered, written by a newer version, or no model file. It
+        names the versions of the packages that wrote the file.
     DeviceUnavailableError
         Where ``device`` names a device that cannot be used.
 
@@ -221,7 +256,7 @@ def _unpacked(
     arrays: list[np.ndarray],
 ) -> Any:
     """The model of a file, on a backend or (None) where it was saved."""
-    section, text = document.pop("model"), document.pop("vectorizer", None)
+    section, steps = document.pop("model"), document.pop("steps", None)
     wrapper = document.pop("decomposition", None)
     if document:
         raise ValueError(f"this gpucenters does not know the sections {sorted(document)}.")
@@ -243,12 +278,28 @@ def _unpacked(
         if not isinstance(model, StatisticsClassifier) or model._fitted.statistics is None:
             raise ValueError("it has no class statistics.")
         model = unpack_decomposition(wrapper, model, unpacker)
-    if text is None:
+    if steps is None:
         return model
-    vectorizer, steps = unpack_vectorizer(text, model.n_features_in_, unpacker), text["steps"]
-    if not all(isinstance(step, str) for step in steps):
-        raise ValueError("its steps have no names.")
-    return Pipeline([*zip(steps, (vectorizer, model), strict=True)])
+    with backend.current():
+        return _pipeline(steps, model, unpacker)
+
+
+def _pipeline(steps: list[Any], model: Any, unpacker: Unpacker) -> Pipeline:
+    """The pipeline of a model: the steps of a file are (name, section), that of the model None."""
+    width, made = model.n_features_in_, []
+    for name, section in steps:
+        if not isinstance(name, str):
+            raise ValueError("its steps have no names.")
+        if section is None:
+            made.append((name, model))
+        elif not made and section["class"] in VECTORIZERS:
+            made.append((name, unpack_vectorizer(section, width, unpacker)))
+        else:
+            width = len(model.get_feature_names_out())
+            made.append((name, unpack_step(section, width, unpacker)))
+    pipeline = Pipeline(made)
+    _split(pipeline)
+    return pipeline
 
 
 def _saved_backend(device: str) -> Backend:

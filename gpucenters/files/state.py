@@ -113,6 +113,10 @@ class Packer:
             return self._pack_array(value, what)
         raise TypeError(f"a model file cannot hold {what}: it has a {type(value).__name__}.")
 
+    def place(self, array: Any) -> dict[str, Any]:
+        """An array that belongs where the model lives."""
+        return {"device": self._add(array)}
+
     def _pack_fields(self, value: Any, what: str) -> dict[str, Any]:
         names = [f.name for f in fields(value) if f.name != "backend"]
         on_device = getattr(value, "ARRAYS", ())
@@ -120,7 +124,7 @@ class Packer:
         for name in names:
             part = getattr(value, name)
             if name in on_device and part is not None:
-                packed[name] = {"device": self._add(part)}
+                packed[name] = self.place(part)
             else:
                 packed[name] = self.pack(part, what)
         return {type(value).__name__: packed}

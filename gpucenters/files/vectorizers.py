@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
-from sklearn.pipeline import Pipeline
 
+from ..solvers.selection import warn
 from ..text import CountVectorizer as OwnCountVectorizer
 from ..text import TfidfVectorizer as OwnTfidfVectorizer
 from .state import Packer, Unpacker
@@ -18,22 +19,16 @@ VECTORIZERS: dict[str, Any] = {
 } | {f"gpucenters.{kind.__name__}": kind for kind in (OwnCountVectorizer, OwnTfidfVectorizer)}
 _NAMES = {kind: name for name, kind in VECTORIZERS.items()}
 
+# Patterns that match in one way at most: alternatives of single characters, the last one repeated.
+_SET = r"\[(?:\^|(?!\^))(?:\\.|[^\\])(?:\\.|[^\\\]])*\]"
+_CHARACTER = rf"(?:\\[bBdDsSwW]|\\[^0-9A-Za-z]|{_SET}|[^\\|?*+()\[\]{{}}])(?:\{{\d{{1,2}}\}})?"
+_ALTERNATIVE = rf"(?:{_CHARACTER})*(?:(?:[?*+]|\{{\d*,\d*\}})[?+]?(?:\\b)?)?"
+_SIMPLE = re.compile(rf"(?:\(\?[aiLmsu]+\))?{_ALTERNATIVE}(?:\|{_ALTERNATIVE}){{0,9}}", re.DOTALL)
 
-def split(pipeline: Pipeline) -> tuple[list[str], Any, Any]:
-    """(names of the steps, vectorizer, model) of a text model; raises for any other pipeline."""
-    names, steps = zip(*pipeline.steps, strict=True)
-    unknown = [
-        f"{name!r} ({type(step).__name__})"
-        for name, step in pipeline.steps[:-1]
-        if type(step) not in _NAMES
-    ]
-    if unknown or len(steps) != 2:
-        what = f"the steps {', '.join(unknown)}" if unknown else f"{len(steps)} steps"
-        raise TypeError(
-            f"a model file holds a pipeline of one vectorizer ({', '.join(VECTORIZERS)}) and a "
-            f"model of gpucenters; this one has {what}."
-        )
-    return [*names], *steps
+
+def is_vectorizer(step: Any) -> bool:
+    """Whether a file may hold a step as a vectorizer."""
+    return type(step) in _NAMES
 
 
 def reads_words_alone(vectorizer: Any) -> bool:
@@ -58,6 +53,7 @@ def pack_vectorizer(
     packer : Packer
     """
     name = _NAMES[type(vectorizer)]
+    _require_content(vectorizer)
     params = vectorizer.get_params(deep=False) | {"dtype": _numeric(vectorizer.dtype).str}
     given = params.pop("vocabulary", None) is not None
     packed = {n: packer.pack(v, f"{n} of the {name}") for n, v in params.items()}
@@ -83,6 +79,10 @@ def unpack_vectorizer(section: dict[str, Any], n_features: int, unpacker: Unpack
         raise ValueError(f"this gpucenters does not know the vectorizer {name!r}.")
     params = {n: unpacker.unpack(v) for n, v in section["params"].items()}
     vectorizer = VECTORIZERS[name](**params | {"dtype": _numeric(params["dtype"]).type})
+    vectorizer._validate_params()
+    _require_content(vectorizer)
+    if vectorizer.analyzer == "word":
+        _check_pattern(vectorizer.token_pattern)
     if isinstance(vectorizer, HashingVectorizer):
         _require_width(vectorizer.n_features, n_features, name)
         return vectorizer
@@ -102,6 +102,25 @@ def _numeric(dtype: Any) -> np.dtype:
     if np.dtype(dtype).kind not in "biuf":
         raise ValueError(f"the dtype of a vectorizer must be that of real numbers, not {dtype!r}.")
     return np.dtype(dtype)
+
+
+def _require_content(vectorizer: Any) -> None:
+    """Raise for a vectorizer that opens files, which a text of anybody could name."""
+    if vectorizer.input != "content":
+        raise TypeError(
+            f"a model file holds vectorizers of texts, input='content', not {vectorizer.input!r}."
+        )
+
+
+def _check_pattern(pattern: str) -> None:
+    """Warn of a pattern that some texts could keep at work for hours."""
+    re.compile(pattern)
+    if not _SIMPLE.fullmatch(pattern):
+        warn(
+            f"the token pattern {pattern!r} of the model file has groups, or repeats more than its "
+            "last character: it may take very long on some texts. Where a stranger made the file, "
+            "make sure that it does not, or leave the file alone."
+        )
 
 
 def _require_width(width: int, n_features: int, name: str) -> None:

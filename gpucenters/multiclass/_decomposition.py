@@ -8,7 +8,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -33,11 +33,40 @@ from ..estimators.labels import (
     raise_for_one_class,
 )
 from ..estimators.validation import check_backend
+from ..solvers.decisions import scores_of_each
 from ..statistics import Statistics
-from ._constant import ConstantClassifier
 from ._copies import Copies, is_determined
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+# The model of a binary problem in which all classes are on one side.
+
+
+class ConstantClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier of one class, whose score is its label: fitted as it is made.
+
+    Parameters
+    ----------
+    label : int
+    """
+
+    def __init__(self, label: int) -> None:
+        self.label = label
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The one label."""
+        return np.asarray([self.label])
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The label as a score: (n_samples,)."""
+        return np.repeat(self.classes_, _num_samples(X))
+
+    predict = decision_function
 
 
 def _of_streams(method: Method) -> Method:
@@ -269,16 +298,15 @@ class Decomposition(Copies):
         check_backend(self._joint, X, method, type(self).__name__)
         models = self.estimators_ if models is None else models
         solved = [model for model in models if not isinstance(model, ConstantClassifier)]
-        for model in solved:
-            model._prepare()
+        decisions = [model._decision() for model in solved]
 
         def score(block: Block, ctx: Context) -> Array:
             xp = ctx.backend.xp
-            found = iter(self._joint._binary_scores(solved, block, ctx))
+            found = iter(scores_of_each(decisions, block, ctx))
             every = [
                 ctx.backend.zeros(block.shape[0]) + model.label
                 if isinstance(model, ConstantClassifier)
-                else next(found)
+                else next(found)[:, 0]
                 for model in models
             ]
             return xp.permute_dims(xp.stack(every), (1, 0))

@@ -3,26 +3,151 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from .._docstrings import filled
 from ..arrays.backend import Backend, backend_of
 from ..arrays.linalg import one_blas_thread
 from ..arrays.namespace import array_namespace, to_numpy
 from ..arrays.typing import Array
+from ..estimators.labels import accuracy, decode, encode, host_labels, raise_for_one_class
 from ..estimators.probabilities import log_softmax, softmax
 from ..statistics import Statistics
 from ._copies import has
 from ._decomposition import Decomposition
-from ._refitted import RefittedDichotomies
-from ._trees import code_book, random_tree, tree_of_distances
 
+Split = tuple[set[int], set[int]]
 _TREES = ("random", "centers")
 
 
+# Binary trees over the classes, as lists of their splits.
+
+
+def random_tree(n_classes: int, random: np.random.RandomState) -> list[Split]:
+    """A binary tree, each of the ``(2 K - 3)!!`` with the same probability.
+
+    Class after class is put beside a node that is drawn from all nodes, 2 c - 1 of c classes.
+    """
+    splits: list[Split] = []
+    for c in range(1, n_classes):
+        nodes = [set(range(c)), *(side for split in splits for side in split)]
+        beside = set(nodes[random.randint(len(nodes))])
+        for side in (side for split in splits for side in split):
+            if beside <= side:
+                side.add(c)
+        splits.append((beside, {c}))
+    return splits
+
+
+def tree_of_distances(squares: np.ndarray) -> list[Split]:
+    """The tree whose splits are seeded by the two classes that are farthest apart.
+
+    Each other class of a node goes with the nearer seed.
+
+    Parameters
+    ----------
+    squares : ndarray of shape (K, K)
+        Squared distances of the classes.
+    """
+    splits: list[Split] = []
+    waiting = [np.arange(len(squares))]
+    while waiting:
+        node = waiting.pop()
+        if len(node) == 1:
+            continue
+        among = squares[np.ix_(node, node)]
+        among[np.tril_indices(len(node))] = -np.inf
+        seeds = node[list(np.unravel_index(np.argmax(among), among.shape))]
+        first = squares[node, seeds[0]] <= squares[node, seeds[1]]
+        first[node == seeds[0]], first[node == seeds[1]] = True, False
+        splits.append((set(node[first].tolist()), set(node[~first].tolist())))
+        waiting += [node[first], node[~first]]
+    return splits
+
+
+def code_book(splits: list[Split], n_classes: int) -> np.ndarray:
+    """The splits as codes of the classes, (K, K - 1): -1 and 1 for the sides, 0 for neither.
+
+    The root is first, and every split before those below it. -1 is the side of the least class.
+    """
+    ordered = [sorted(map(sorted, split)) for split in splits]
+    ordered.sort(key=lambda sides: (-sum(map(len, sides)), sides))
+    codes = np.zeros((n_classes, len(ordered)))
+    for column, (left, right) in zip(codes.T, ordered, strict=True):
+        column[left], column[right] = -1.0, 1.0
+    return codes
+
+
+# Nested dichotomies of estimators that class statistics do not determine.
+
+
+class RefittedDichotomies(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """Binary models that are each fitted to the rows of their classes.
+
+    What scikit-learn's classes are to the other decompositions.
+    """
+
+    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
+        """Fit a copy of the estimator at each node."""
+        params = self._routed("fit", fit_params)
+        X = X.tocsr() if hasattr(X, "tocsr") else X  # rows are taken
+        y = host_labels(y, type(self).__name__, _num_samples(X))
+        classes, codes = encode(y)
+        raise_for_one_class(type(self).__name__, classes)
+        book = self._draw(len(classes), lambda: clone(self.estimator).fit(X, y, **params))
+        self.estimators_ = Parallel(n_jobs=self.n_jobs)(
+            delayed(_fit)(clone(self.estimator), X, sides[codes].astype(int), params)
+            for sides in book.T
+        )
+        self._code_book, self.classes_ = book, classes
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimators_[0], name):
+                setattr(self, name, getattr(self.estimators_[0], name))
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """The class of each sample."""
+        codes, backend = self._predict_codes(X, "predict")
+        return decode(codes, self.classes_, backend)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy of `predict`."""
+        codes, _ = self._predict_codes(X, "score")
+        return accuracy(codes, y, self.classes_, type(self).__name__, sample_weight)
+
+    def _log_sides(self, X: Any) -> list[Array]:
+        """Log probabilities of the two sides of each node: (n, 2)."""
+        check_is_fitted(self)
+        return [log_proba(model, X) for model in self.estimators_]
+
+
+def _fit(model: Any, X: Any, sides: np.ndarray, params: dict[str, Any]) -> Any:
+    """A model fitted to the rows of a node, whose sides are -1 and 1."""
+    if np.all(sides):
+        return model.fit(X, sides, **params)
+    rows = np.flatnonzero(sides)
+    parts = {
+        name: _safe_indexing(value, rows) if np.ndim(value) and len(value) == len(sides) else value
+        for name, value in params.items()
+    }
+    return model.fit(_safe_indexing(X, rows), sides[rows], **parts)
+
+
+def log_proba(model: Any, X: Any) -> Array:
+    """Log probabilities of the two classes of a model: (n, 2)."""
+    with np.errstate(divide="ignore"):
+        if hasattr(model, "predict_log_proba"):
+            return model.predict_log_proba(X)
+        return np.log(model.predict_proba(X))
+
+
+@filled
 class NestedDichotomiesClassifier(Decomposition, RefittedDichotomies):
     """One binary model at each node of a binary tree over the classes.
 
@@ -47,20 +172,13 @@ class NestedDichotomiesClassifier(Decomposition, RefittedDichotomies):
         units of its ``scale_``, on its support.
     random_state : int, RandomState instance or None, default=None
         Draws the random tree.
-    n_jobs : int, default=None
-        Fits that run at once, of estimators that class statistics do not determine.
 
     Attributes
     ----------
     estimators_ : list of n_classes - 1 estimators
         The binary models, with labels -1 and 1; that of the root is first.
-    classes_ : ndarray of shape (n_classes,)
-        Sorted class labels, on the host.
     code_book_ : ndarray of shape (n_classes, n_classes - 1), float64
         The side of each class at each node, -1 or 1; 0 where the class is not below the node.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only where X had string column names.
 
     Notes
     -----

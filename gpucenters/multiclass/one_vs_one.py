@@ -10,6 +10,7 @@ import numpy as np
 from sklearn import multiclass
 from sklearn.utils.validation import _num_samples
 
+from .._docstrings import filled
 from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.grid import ranges
@@ -19,6 +20,7 @@ from ._copies import has
 from ._decomposition import Decomposition
 
 
+@filled
 class OneVsOneClassifier(Decomposition, multiclass.OneVsOneClassifier):
     """One binary model for each pair of classes, of the samples of these two alone.
 
@@ -31,20 +33,13 @@ class OneVsOneClassifier(Decomposition, multiclass.OneVsOneClassifier):
     ----------
     estimator : estimator
         The binary model.
-    n_jobs : int, default=None
-        Fits that run at once, of estimators that class statistics do not determine.
 
     Attributes
     ----------
     estimators_ : list of n_classes * (n_classes - 1) / 2 estimators
         The binary models, with labels 0 and 1, of the pairs (0, 1), (0, 2), ..., (1, 2), ...
-    classes_ : ndarray of shape (n_classes,)
-        Sorted class labels, on the host.
     n_classes_ : int
     pairwise_indices_ : None
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only where X had string column names.
 
     Notes
     -----

@@ -10,6 +10,7 @@ from sklearn import multiclass
 from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils.validation import check_is_fitted
 
+from .._docstrings import filled
 from ..arrays.backend import Backend, backend_of
 from ..arrays.typing import Array
 from ..estimators._base import CenterClassifier
@@ -19,6 +20,7 @@ from ._copies import has
 from ._decomposition import Decomposition, largest
 
 
+@filled
 class OneVsRestClassifier(Decomposition, multiclass.OneVsRestClassifier):
     """One binary model for each class, against all other classes.
 
@@ -32,8 +34,6 @@ class OneVsRestClassifier(Decomposition, multiclass.OneVsRestClassifier):
     ----------
     estimator : estimator
         The binary model.
-    n_jobs : int, default=None
-        Fits that run at once, of estimators that class statistics do not determine.
     verbose : int, default=0
         Progress of these fits.
 
@@ -41,14 +41,9 @@ class OneVsRestClassifier(Decomposition, multiclass.OneVsRestClassifier):
     ----------
     estimators_ : list of n_classes estimators
         The binary models, with labels 0 and 1; of two classes there is one.
-    classes_ : ndarray of shape (n_classes,)
-        Sorted class labels, on the host.
     n_classes_ : int
     label_binarizer_ : LabelBinarizer
     multilabel_ : bool
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only where X had string column names.
 
     Notes
     -----

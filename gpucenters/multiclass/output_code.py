@@ -10,6 +10,7 @@ from sklearn import multiclass
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state
 
+from .._docstrings import filled
 from ..arrays.backend import Backend
 from ..arrays.namespace import is_numpy
 from ..arrays.typing import Array
@@ -17,6 +18,7 @@ from ..statistics import Statistics
 from ._decomposition import Decomposition
 
 
+@filled
 class OutputCodeClassifier(Decomposition, multiclass.OutputCodeClassifier):
     """One binary model for each bit of random codes of the classes.
 
@@ -34,21 +36,14 @@ class OutputCodeClassifier(Decomposition, multiclass.OutputCodeClassifier):
         Bits of a code for each class: ``int(n_classes * code_size)`` binary models.
     random_state : int, RandomState instance or None, default=None
         Draws the codes, the same as scikit-learn's.
-    n_jobs : int, default=None
-        Fits that run at once, of estimators that class statistics do not determine.
 
     Attributes
     ----------
     estimators_ : list of estimators
         The binary models, with labels -1 and 1. Of a bit that all classes share, a classifier whose
         score is the bit.
-    classes_ : ndarray of shape (n_classes,)
-        Sorted class labels, on the host.
     code_book_ : ndarray of shape (n_classes, n_bits), float64
         The codes: -1 and 1.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only where X had string column names.
 
     Notes
     -----

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from .labels import COLUMN, LINE, legend, legend_shape, literal, longest, short
+
+_BAND = "_band"  # the label of the bands
+_MARKERS = "osv^Dp*"
+_PRESSED = 100  # the width of all centers over that of a feature which is pressed to a point
+_DECADES = 3  # at most on each side of zero
+_MOST_INSIDE = 10  # entries of a legend on the axes
+_NAMELESS = re.compile(r"_child\d+|_nolegend_|")
 
 
 class Artists(NamedTuple):
@@ -16,15 +27,49 @@ class Artists(NamedTuple):
     best_1se: Any
 
 
-def axes(ax: Any) -> Any:
-    """The given axes, or new ones."""
+def _pyplot() -> Any:
     try:
         from matplotlib import pyplot
     except ImportError as error:
         raise ImportError(
             "pictures need matplotlib: install it, or gpucenters with the extra 'plot'."
         ) from error
-    return pyplot.subplots()[1] if ax is None else ax
+    return pyplot
+
+
+def axes(ax: Any, names: Sequence[str] = (), beside: Sequence[str] = ()) -> Any:
+    """The given axes, or new ones with room for rows of these names, and for a legend of others."""
+    if ax is not None:
+        return ax
+    pyplot = _pyplot()
+    width, height = pyplot.rcParams["figure.figsize"]
+    height = max(height, 1 + LINE * len(names))
+    width += COLUMN * max(0, longest(names) - 12)
+    width += legend_shape(beside, 0.77 * height)[1]
+    return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def panels(n: int) -> Any:
+    """New axes below each other, one for each of several scores."""
+    pyplot = _pyplot()
+    width, height = pyplot.rcParams["figure.figsize"]
+    return pyplot.subplots(n, figsize=(width, height * (n + 1) / 2), layout="constrained")[1]
+
+
+def numbers_of_features(ax: Any) -> None:
+    """A log axis with plain numbers, also between the powers of ten where there is room."""
+    from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
+
+    ax.set_xscale("log")
+    low, high = ax.get_xlim()
+    decades = np.log10(high / low)
+    subs: Sequence[int] = (1, 2, 3, 4, 6, 8)
+    for room, fewer in ((0.9, (1, 2, 5)), (3, (1, 3)), (5, (1,))):
+        subs = fewer if decades > room else subs
+    ax.xaxis.set_major_locator(LogLocator(subs=subs, numticks=50))
+    ax.xaxis.set_major_formatter(EngFormatter(sep=""))
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.set_xlabel("number of features k")
 
 
 def draw_path(path: Any, ax: Any, *, scoring: str | None, name: str | None, **line: Any) -> Artists:
@@ -36,7 +81,12 @@ def draw_path(path: Any, ax: Any, *, scoring: str | None, name: str | None, **li
     (drawn,) = ax.plot(path.ks, mean, **({"label": name or path.estimator or None} | line))
     color, band = drawn.get_color(), None
     if path.n_folds > 1:
-        band = ax.fill_between(path.ks, mean - std, mean + std, color=color, alpha=0.2, linewidth=0)
+        low, high = mean - std, mean + std
+        if len(path.ks) == 1:
+            band = ax.vlines(path.ks, low, high, color=color, alpha=0.2, linewidth=8)
+        else:
+            band = ax.fill_between(path.ks, low, high, color=color, alpha=0.2, linewidth=0)
+        band.set_label(_BAND)
     marks: list[Any] = []
     for rule, marker, size, face in (
         ("best", "o", 8, color),
@@ -47,9 +97,8 @@ def draw_path(path: Any, ax: Any, *, scoring: str | None, name: str | None, **li
         style: dict[str, Any] = {"marker": marker, "markersize": size, "color": color}
         style["markerfacecolor"] = face
         marks += ax.plot([k], [height], linestyle="none", zorder=3 + len(marks), **style)
-    ax.set_xscale("log")
-    ax.set_xlabel("number of features k")
-    ax.set_ylabel(scoring.replace("_", " "))
+    numbers_of_features(ax)
+    ax.set_ylabel(scoring.replace("_", " "), **literal([scoring]))
     _legend(ax)
     return Artists(drawn, band, *marks)
 
@@ -57,13 +106,20 @@ def draw_path(path: Any, ax: Any, *, scoring: str | None, name: str | None, **li
 def _legend(ax: Any) -> None:
     """The names of the lines, and the meaning of the marks once for all."""
     from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
 
-    handles, labels = ax.get_legend_handles_labels()
-    for marker, face, label in (("o", "gray", "best k"), ("D", "white", "one-standard-error rule")):
+    # (Matplotlib hides what begins with "_", as a name may, and names what has none so.)
+    handles = [line for line in ax.lines if not _NAMELESS.fullmatch(str(line.get_label()))]
+    handles += [each for each in ax.get_legend_handles_labels()[0] if each not in handles]
+    names = [short(each.get_label()) for each in handles]
+    if any(each.get_label() == _BAND for each in ax.collections):
+        handles.append(Patch(color="gray", alpha=0.2, linewidth=0))
+        names.append("± 1 standard deviation")
+    for marker, face, name in (("o", "gray", "best k"), ("D", "white", "one-standard-error rule")):
         style: dict[str, Any] = {"marker": marker, "color": "gray", "markerfacecolor": face}
         handles.append(Line2D([], [], linestyle="none", **style))
-        labels.append(label)
-    ax.legend(handles, labels, loc="best")
+        names.append(name)
+    legend(ax, handles, names, literal(names), 0.5 if len(names) > _MOST_INSIDE else 0.0)
 
 
 def draw_frequency(path: Any, ax: Any, *, n: int, feature_names: Any) -> Any:
@@ -78,19 +134,48 @@ def draw_frequency(path: Any, ax: Any, *, n: int, feature_names: Any) -> Any:
     total = np.asarray(frequency.sum(axis=0)).ravel()
     chosen = np.argsort(-total, kind="stable")[:n]
     shares = frequency[:, chosen].toarray().T
-    ax, ks = axes(ax), path.ks.astype(float)
+    rows = [short(name) for name in (chosen if names is None else names[chosen])]
+    ax, ks = axes(ax, rows), path.ks.astype(float)
     inner = np.sqrt(ks[1:] * ks[:-1])  # cells of a log axis meet halfway
     ratio = inner[-1] / ks[-1] if len(ks) > 1 else 0.5
     first = ks[0] ** 2 / inner[0] if len(ks) > 1 else ks[0] / 2
     edges = np.concatenate([[first], inner, [ks[-1] / ratio]])
-    rows = np.arange(len(chosen) + 1) - 0.5
-    image = ax.pcolormesh(edges, rows, shares, vmin=0, vmax=1, cmap="Blues")
-    ax.set_xscale("log")
+    sides = np.arange(len(rows) + 1) - 0.5
+    image = ax.pcolormesh(edges, sides, shares, vmin=0, vmax=1, cmap="Blues")
+    numbers_of_features(ax)
     ax.invert_yaxis()
-    shown = chosen if names is None else names[chosen]
-    ax.set_yticks(np.arange(len(chosen)), [str(name) for name in shown])
-    ax.set_xlabel("number of features k")
+    ax.set_yticks(np.arange(len(rows)), rows, **literal(rows))
     if names is None:
         ax.set_ylabel("feature")
     ax.figure.colorbar(image, ax=ax, label="share of folds that select it")
+    return ax
+
+
+def draw_centers(centers: np.ndarray, names: Any, classes: Any, ax: Any, *, scaled: bool) -> Any:
+    """The centers of each class (K, d), with one row a feature."""
+    names, classes = [short(name) for name in names], [short(label) for label in classes]
+    room, rows = np.inf if ax is None else 0.5, np.arange(len(names))
+    ax = axes(ax, names, classes)
+    from matplotlib import colormaps, rcParams
+
+    style = literal([*names, *classes])
+    low, high = centers.min(axis=0), centers.max(axis=0)
+    ax.hlines(rows, low, high, color="0.8", zorder=1)
+    cycle, drawn = rcParams["axes.prop_cycle"].by_key().get("color", []), []
+    few = len(classes) <= len(set(cycle))
+    for c in range(len(classes)):
+        color = f"C{c}" if few else colormaps["turbo"](c / (len(classes) - 1))
+        marker = "o" if few else _MARKERS[c % len(_MARKERS)]  # near colors have other shapes
+        drawn.append(ax.scatter(centers[c], rows, color=[color], marker=marker, zorder=2))
+    width, spread = high.max() - low.min(), high - low
+    if not scaled and np.any((spread > 0) & (spread < width / _PRESSED)):
+        if low.min() > 0:
+            ax.set_xscale("log")
+        else:
+            least = max(spread[spread > 0].min(), width / 10**_DECADES)
+            ax.set_xscale("symlog", linthresh=least)
+    ax.set_yticks(rows, names, **style)
+    ax.invert_yaxis()
+    ax.set_xlabel("class center" + " - mean, in units of scale_" * scaled)
+    legend(ax, drawn, classes, style, room, title="class")
     return ax

@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.namespace import to_numpy
-from ..estimators._base import CenterClassifier
-from .drawing import axes, draw_path
+from ..estimators._base import check_center_classifier
+from .drawing import draw_centers, draw_path
 from .result import SparsityPath
 from .sparsity_path import sparsity_path
 
@@ -130,8 +130,17 @@ class SparsityPathDisplay:
         return self
 
 
-def plot_centers(estimator: Any, n: int = 20, *, feature_names: Any = None, ax: Any = None) -> Any:
+def plot_centers(
+    estimator: Any,
+    n: int = 20,
+    *,
+    feature_names: Any = None,
+    scaled: bool | None = None,
+    ax: Any = None,
+) -> Any:
     """Draw the class centers of the features of largest gain.
+
+    Centers in units of X whose differences are of very different sizes have a logarithmic axis.
 
     Parameters
     ----------
@@ -142,7 +151,11 @@ def plot_centers(estimator: Any, n: int = 20, *, feature_names: Any = None, ax: 
     feature_names : array of shape (n_features,), optional
         Of the features of X, as from ``CountVectorizer.get_feature_names_out()``. By default those
         that the model has.
+    scaled : bool, optional
+        Whether to draw centers less the mean of those of all classes, divided by ``scale_``: the
+        differences by which features are ranked. By default where ``scale_`` is of deviations.
     ax : matplotlib Axes, optional
+        By default new ones, large enough for the names.
 
     Returns
     -------
@@ -158,10 +171,7 @@ def plot_centers(estimator: Any, n: int = 20, *, feature_names: Any = None, ax: 
     <Axes: ...>
     """
     estimator = getattr(estimator, "best_estimator_", estimator)  # of a search
-    if not isinstance(estimator, CenterClassifier):
-        raise TypeError(
-            f"plot_centers takes a model of gpucenters, got {type(estimator).__name__}."
-        )
+    check_center_classifier(estimator, "plot_centers")
     check_is_fitted(estimator)
     if isinstance(n, bool) or not isinstance(n, numbers.Integral) or n < 1:
         raise ValueError(f"n={n!r} is not valid: use a number of features of at least 1.")
@@ -169,15 +179,14 @@ def plot_centers(estimator: Any, n: int = 20, *, feature_names: Any = None, ax: 
     position = np.searchsorted(estimator.support_, chosen)
     centers = to_numpy(estimator.centers_)[:, position]
     names = _names(estimator, feature_names)[position if feature_names is None else chosen]
-    ax, rows = axes(ax), np.arange(len(chosen))
-    ax.hlines(rows, centers.min(axis=0), centers.max(axis=0), color="0.8", zorder=1)
-    for c, label in enumerate(estimator.classes_.tolist()):
-        ax.scatter(centers[c], rows, label=str(label), zorder=2)
-    ax.set_yticks(rows, [str(name) for name in names])
-    ax.invert_yaxis()
-    ax.set_xlabel("class center")
-    ax.legend(title="class")
-    return ax
+    scale = estimator.scale_
+    if scaled is None:
+        scaled = scale is not None and getattr(estimator, "scale", None) != "dispersion"
+    if scaled:
+        if scale is None:
+            raise ValueError("scaled=True needs a model with scale_, as one with scale='std' has.")
+        centers = (centers - centers.mean(axis=0)) / to_numpy(scale)[chosen]
+    return draw_centers(centers, names, estimator.classes_.tolist(), ax, scaled=scaled)
 
 
 def _names(estimator: Any, feature_names: Any) -> np.ndarray:

@@ -121,7 +121,7 @@ class SparsityPath:
 
     @property
     def scorings(self) -> list[str]:
-        """The names of the scorings; the first one is that of the pictures."""
+        """The names of the scorings."""
         return list(self._scores)
 
     @property
@@ -283,10 +283,10 @@ class SparsityPath:
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
+        ax : matplotlib Axes, or an array of one for each scoring, optional
             By default new ones. Several paths may be drawn into the same axes.
         scoring : str, optional
-            By default the first one.
+            By default all, each in axes of its own; in a single `ax` the first one.
         name : str, optional
             The label of the line. By default the name of the model.
         **line : dict
@@ -294,9 +294,15 @@ class SparsityPath:
 
         Returns
         -------
-        matplotlib Axes
+        matplotlib Axes, or an array of them for several scorings
         """
-        return drawing.draw_path(self, ax, scoring=scoring, name=name, **line).line.axes
+        if ax is None and scoring is None and len(self.scorings) > 1:
+            ax = drawing.panels(len(self.scorings))
+        if np.ndim(ax) == 0:
+            return drawing.draw_path(self, ax, scoring=scoring, name=name, **line).line.axes
+        for each, panel in zip(self.scorings, ax, strict=True):
+            drawing.draw_path(self, panel, scoring=each, name=name, **line)
+        return ax
 
     def plot_selection_frequency(
         self, n: int = 20, *, feature_names: Any = None, ax: Any = None

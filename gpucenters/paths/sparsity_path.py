@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 
 from ..arrays.namespace import is_sparse
 from ..blocks.samples import check_weights
-from ..estimators._base import CenterClassifier
+from ..estimators._base import check_center_classifier
 from ..estimators._folds import (
     Fold,
     check_test_weights,
@@ -27,9 +27,45 @@ from ..estimators._path import PathPredictions, predict_path
 from ..estimators.groups import check_groups
 from ..estimators.labels import as_classes, encode, host_labels
 from ..estimators.validation import check_container
-from .numbers_of_features import resolve_ks
+from ..solvers.selection import resolve_k
 from .result import SparsityPath, Supports
 from .scoring import Scoring
+
+_STEPS = 40
+
+
+# The numbers of features of a path.
+
+
+def resolve_ks(ks: Any, n_features: int) -> list[int]:
+    """The numbers of features that ``ks`` means, ascending, each once.
+
+    Parameters
+    ----------
+    ks : iterable of int, float or "all", or None
+        Numbers of features, fractions of them, or all, as ``k`` of the models. None is about 40
+        geometric steps from 1 to all features.
+    n_features : int
+
+    Examples
+    --------
+    >>> from gpucenters.paths.numbers_of_features import resolve_ks
+    >>> resolve_ks([0.5, 1, "all"], 10)
+    [1, 5, 10]
+    """
+    if ks is None:
+        steps = np.geomspace(1, n_features, _STEPS).round().astype(np.int64)
+        return np.unique(steps).tolist()
+    if isinstance(ks, str) or not isinstance(ks, Iterable):
+        raise TypeError(f"ks={ks!r} is not valid: use a list of numbers of features.")
+    found = {resolve_k(_plain(k), n_features) for k in ks}
+    if not found:
+        raise ValueError("ks is empty: give at least one number of features, or None.")
+    return sorted(found)
+
+
+def _plain(k: Any) -> Any:
+    return k.item() if isinstance(k, np.generic) else k
 
 
 def sparsity_path(
@@ -177,11 +213,11 @@ def check_model(estimator: Any, caller: str) -> None:
             f"{caller} takes a model, got the class {estimator.__name__}: pass an instance, as "
             f"{estimator.__name__}()."
         )
-    if not isinstance(estimator, CenterClassifier):
-        raise TypeError(
-            f"{caller} takes a model of gpucenters, got {type(estimator).__name__}. In a Pipeline "
-            "use SparsityPathCV with such a model as the last step."
-        )
+    check_center_classifier(
+        estimator,
+        caller,
+        " In a Pipeline use SparsityPathCV with such a model as the last step.",
+    )
 
 
 class _Routed(NamedTuple):

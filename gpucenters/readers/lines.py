@@ -17,6 +17,7 @@ from typing import Any
 from .errors import ReadError
 
 LONGEST = 2**26  # bytes of a line
+_OBJECTS = 200  # bytes that Python's objects of a line take beside its characters, about
 #: What the names of compressed files end with.
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
 _KINDS = {
@@ -49,7 +50,7 @@ def raw_lines(path: Any, limit: float, encoding: str = "utf-8") -> Iterator[byte
     path : str or path-like
         "-" is standard input.
     limit : float
-        The number of bytes, decompressed, that may come.
+        The number of bytes that the lines may take, decompressed and as Python's objects.
     encoding : str
     """
     number = size = 0
@@ -71,7 +72,7 @@ def raw_lines(path: Any, limit: float, encoding: str = "utf-8") -> Iterator[byte
                 what = "this is UTF-16 without a byte order mark, as it seems: name the encoding,"
                 raise ReadError(path, f"{what} encoding='utf-16-{order}'.", 1, 1)
             while line := file.readline(LONGEST + 1):
-                number, size = number + 1, size + len(line)
+                number, size = number + 1, size + len(line) + _OBJECTS
                 if len(line) > LONGEST:
                     raise ReadError(
                         path, f"the line has more than {LONGEST:,} bytes.", number, LONGEST

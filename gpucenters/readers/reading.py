@@ -159,7 +159,8 @@ def read(
     raw : bool, default=False
         Whether to read the X and ``var_names`` of ``raw`` of "h5ad".
     max_bytes : int, optional
-        How much may be held in memory, decompressed; by default half of what is free.
+        How much may be held in memory, decompressed, and for each line some 200 bytes more, which
+        Python's objects take; by default half of what is free.
 
     Returns
     -------

@@ -17,6 +17,9 @@ def make_vectorizer(
     token_pattern: str | None = None,
     norm: str | None = "l2",
     n_features: int = 2**20,
+    binary: bool = False,
+    analyzer: str = "word",
+    stop_words: str | list[str] | None = None,
 ) -> Any:
     """A vectorizer that suits the models.
 
@@ -25,7 +28,7 @@ def make_vectorizer(
     kind : {"count", "tfidf", "hashing"}, default="count"
         "hashing" counts without signs and without a norm, which naive Bayes could not take.
     ngrams : tuple of two int, default=(1, 1)
-        The fewest and the most words of an n-gram.
+        The fewest and the most words, or characters, of an n-gram.
     min_df : int or float, default=1
         In how many texts a word must be; "hashing", which sees a text at a time, takes no other.
     token_pattern : str, optional
@@ -35,12 +38,20 @@ def make_vectorizer(
         needs the words of the support only.
     n_features : int, default=2**20
         Of "hashing".
+    binary : bool, default=False
+        Whether a word counts once in a text.
+    analyzer : {"word", "char", "char_wb"}, default="word"
+        Whether n-grams are of words, of characters, or of the characters of a word and the spaces
+        around it.
+    stop_words : "english" or list of str, optional
+        Words that are left out: those that scikit-learn has, or these.
 
     Returns
     -------
     CountVectorizer or TfidfVectorizer of ``gpucenters.text``, or HashingVectorizer
     """
-    options: dict[str, Any] = {"ngram_range": tuple(ngrams)}
+    options: dict[str, Any] = {"ngram_range": tuple(ngrams), "binary": binary}
+    options |= {"analyzer": analyzer, "stop_words": stop_words}
     if token_pattern is not None:
         options["token_pattern"] = token_pattern
     if kind == "hashing":

@@ -7,18 +7,27 @@ import numbers
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from .._docstrings import filled
 from ..arrays.backend import Backend
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, clip_negative, index_mask, to_float, to_floats
+from ..arrays.functions import (
+    array_namespace,
+    clip_negative,
+    index_mask,
+    row_sums,
+    to_float,
+    to_floats,
+)
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.readers import Binarized
 from ..blocks.samples import Samples
-from ..statistics.class_sums import ClassSums, class_sums
+from ..statistics.base import Recipe
+from ..statistics.class_sums import ClassSums
 from .centers import LinearCenters
+from .decisions import FeatureForm, LinearForm
 from .divergence import phi
 from .entry import solve_from_data
-from .linear_form import FeatureForm, LinearForm
 from .smoothing import check_alpha
 
 _CANCELS = 1e-2  # the share of a loss below which a difference of two losses loses digits
@@ -78,7 +87,7 @@ class BernoulliCenters(LinearCenters):
         xp = self.backend.xp
         present, absent = self._log_shares(support)
         coef = xp.permute_dims(present - absent, (1, 0))
-        return LinearForm(self.backend.zeros(coef.shape[0]), coef, xp.sum(absent, axis=1))
+        return LinearForm(self.backend.zeros(coef.shape[0]), coef, row_sums(absent))
 
     def feature_form(self, columns: Array, log_prior: list[float]) -> FeatureForm:
         """The decision; for more than two classes each score is relative to the tied center."""
@@ -196,6 +205,7 @@ def _gain(
     return f * there + rest * xp.sum(share * phi(e / -rest), axis=0)
 
 
+@filled
 def bernoulli_nb(
     X: Any,
     y: Any,
@@ -215,22 +225,8 @@ def bernoulli_nb(
 
     Parameters
     ----------
-    X : array or CSR/CSC matrix of shape (n, m)
-        Of any library and any real type. Left as it is.
-    y : array of integers of shape (n,)
-        Classes 0..K-1.
-    alpha : float, default=1.0
-        Smoothing; below 1e-10 it counts as 1e-10.
     binarize : float or None, default=0.0
         Values above it are 1, others 0. None: X holds zeros and ones already.
-    n_classes : int, optional
-        K; by default the largest code + 1.
-    sample_weight : array of shape (n,), optional
-        Weights count as repetitions; 0 leaves a sample out.
-    device : {None, "cpu", "cuda", "cuda:N", "auto"}, optional
-        Where to work; None follows X.
-    memory_budget : int or str, optional
-        Workspace beyond X and the result, in bytes or as "2GB"; a quarter of what is free.
 
     Returns
     -------
@@ -264,7 +260,7 @@ def bernoulli_nb(
 
     def solve(block: Block, samples: Samples, ctx: Context) -> BernoulliCenters:
         block = binarized(block, binarize, "bernoulli_nb")
-        return solve_bernoulli(class_sums(block, samples, ctx), ctx, alpha)
+        return solve_bernoulli(Recipe("class sums").of(block, samples, ctx), ctx, alpha)
 
     return solve_from_data(solve, X, y, n_classes, sample_weight, device, memory_budget)
 

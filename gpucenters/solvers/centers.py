@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 from ..arrays.backend import Backend, restore_or_host
@@ -12,7 +13,7 @@ from ..arrays.functions import index_mask, to_float, to_host
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from .close_scores import PairForm
-from .linear_form import FeatureForm, LinearForm
+from .decisions import Decision, FeatureForm, LinearDecision, LinearForm
 from .path_terms import PathTerms, linear_terms
 from .selection import Selection, select
 
@@ -69,6 +70,17 @@ class Centers:
     def objective(self, support: Array, ctx: Context | None = None) -> float:
         """The minimum of the objective when the features of ``support`` are free."""
         raise NotImplementedError
+
+    def decision(
+        self, support: Array, log_prior: list[float], columns: Array | None = None
+    ) -> Decision:
+        """The decision with the features of ``support`` free.
+
+        Here that of a linear form. ``columns``: the same features of X, where these centers number
+        them otherwise.
+        """
+        form, pairs = self.linear_form(support, log_prior), partial(self.pair_forms, support)
+        return LinearDecision(support if columns is None else columns, form, log_prior, pairs)
 
     def linear_form(self, support: Array, log_prior: list[float]) -> LinearForm:
         """The decision with the features of ``support`` free, where it is linear."""

@@ -13,7 +13,8 @@ from ..arrays.typing import Array
 
 _SERIES_BELOW = 1e-3  # where the difference loses more digits than ranking keys can spare
 _LOG_SERIES_BELOW = 1e-2
-_FEW_CLASSES = 16  # that are worked on at a time
+_FEW_CLASSES = 16  # that are worked on at a time, more where there are few features
+_SMALL = 2**15  # terms that are worked on at a time all the same
 _LEAST = 2.0**-53  # of 1 + z
 
 
@@ -101,7 +102,8 @@ def sum_over_classes(
     if len(p) <= _FEW_CLASSES or not isinstance(p[0], float):
         return reduce(operator.add, map(term, range(len(p)), p))
     xp, shares = array_namespace(like), backend_of(like).asarray(p)[:, None]
-    groups = [slice(c, c + _FEW_CLASSES) for c in range(0, len(p), _FEW_CLASSES)]
+    step = max(_FEW_CLASSES, _SMALL // max(1, math.prod(like.shape[1:])))
+    groups = (slice(c, c + step) for c in range(0, len(p), step))
     return reduce(operator.add, (xp.sum(term(g, shares[g, :]), axis=0) for g in groups))
 
 

@@ -7,23 +7,25 @@ import numbers
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from .._docstrings import filled
 from ..arrays.backend import Backend
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, backend_of, index_mask, to_float
+from ..arrays.functions import array_namespace, backend_of, index_mask, row_sums, to_float
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.errors import raise_overflow
 from ..blocks.far_features import with_far_features
 from ..blocks.readers import Squared
 from ..blocks.samples import Samples
-from ..statistics.moments import ClassMoments, class_moments
+from ..statistics.base import Recipe
+from ..statistics.moments import ClassMoments
 from .centers import SparseCenters
 from .close_scores import UNIT_ROUNDOFF
+from .decisions import Decision, of_priors
 from .densities import DensityTerms, Params, negative_log_density
 from .deviations import class_deviations, zero_if_constant
 from .divergence import log_excess
 from .entry import solve_from_data
-from .linear_form import of_priors
 from .path_terms import PathTerms
 from .scaling import EPS, check_underflow, zero_up_to
 
@@ -73,6 +75,12 @@ class GaussianCenters(SparseCenters):
         p = self.backend.asarray([w / sum(self.class_weight) for w in self.class_weight])[:, None]
         return xp.sum(p * (variance + deviation * deviation), axis=0)
 
+    def decision(
+        self, support: Array, log_prior: list[float], columns: Array | None = None
+    ) -> Decision:
+        columns = support if columns is None else columns
+        return GaussianDecision(columns, self.density_params(support), log_prior)
+
     def density_params(self, columns: Array | None) -> Params:
         """Tied means, deviations of the class means, 1 / variance and log(variance) / 2: (K, d)."""
         xp, (total, variance) = self.backend.xp, self._at(columns)
@@ -112,32 +120,28 @@ class GaussianCenters(SparseCenters):
         return PathTerms(terms, ranking, None, offset, bound, equal)
 
 
-def gaussian_scores(
-    block: Block, support: Array, params: Params, log_prior: list[float], ctx: Context
-) -> Array:
-    """The scores: (n, K), or (n, 1) for two classes, class 1 less class 0.
+@dataclass(frozen=True)
+class GaussianDecision:
+    """The decision of Gaussian densities of some features of X.
 
     ``score_c = log pi_c - 1/2 sum_i [log u_ci + (x_i - tied_i - dev_ci)^2 / u_ci]``.
-
-    Parameters
-    ----------
-    block : Block
-    support : array of int64 of shape (d,)
-        The features of the block.
-    params : Params
-        Of these features.
-    log_prior : list of K floats
-    ctx : Context
     """
-    offset = block.backend.asarray(_offset(log_prior))
-    if not block.has_implicit_zeros:
-        return block.distance_scores(support, negative_log_density, params, None, ctx) + offset
 
-    def expanded(columns: Array, params: Params, scale: Array | None) -> Array:
-        return _expanded_scores(block, columns, params, ctx)
+    columns: Array
+    params: Params
+    log_prior: list[float]
 
-    found = with_far_features(expanded, block, support, negative_log_density, params, None, ctx)
-    return found + offset
+    def scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
+        """Scores of the rows: see `Decision`."""
+        offset = block.backend.asarray(_offset(self.log_prior))
+        distance = self.columns, negative_log_density, self.params, None, ctx
+        if not block.has_implicit_zeros:
+            return block.distance_scores(*distance) + offset
+
+        def expanded(columns: Array, params: Params, scale: Array | None) -> Array:
+            return _expanded_scores(block, columns, params, ctx)
+
+        return with_far_features(expanded, block, *distance) + offset
 
 
 def _expanded_scores(block: Block, columns: Array, params: Params, ctx: Context) -> Array:
@@ -151,7 +155,7 @@ def _expanded_scores(block: Block, columns: Array, params: Params, ctx: Context)
     found = block.product(columns, zeros, xp.permute_dims(slope, (1, 0)), ctx)
     squares = block.read_as(Squared("gaussian_scores"))
     found = found + squares.product(columns, zeros, xp.permute_dims(curve, (1, 0)), ctx)
-    return found + xp.sum(base, axis=1)
+    return found + row_sums(base)
 
 
 def _offset(log_prior: list[float]) -> list[float]:
@@ -338,6 +342,7 @@ def check_gaussian(pooling: Any, var_smoothing: Any, ddof: Any) -> None:
         raise ValueError(f"ddof={ddof!r} is not valid: use 0 or 1.")
 
 
+@filled
 def gaussian_nb(
     X: Any,
     y: Any,
@@ -357,10 +362,6 @@ def gaussian_nb(
 
     Parameters
     ----------
-    X : array or CSR/CSC matrix of shape (n, m)
-        Of any library and any real type. Left as it is.
-    y : array of integers of shape (n,)
-        Classes 0..K-1.
     pooling : float, default=0.0
         0: each class has its own variance. 1: all classes share their mean variance. Between: a
         mixture of both.
@@ -368,14 +369,6 @@ def gaussian_nb(
         This share of the largest variance of all features is added to the variances.
     ddof : {0, 1}, default=0
         The variance of a class is divided by its weight less this.
-    n_classes : int, optional
-        K; by default the largest code + 1.
-    sample_weight : array of shape (n,), optional
-        Weights count as repetitions; 0 leaves a sample out.
-    device : {None, "cpu", "cuda", "cuda:N", "auto"}, optional
-        Where to work; None follows X.
-    memory_budget : int or str, optional
-        Workspace beyond X and the result, in bytes or as "2GB"; a quarter of what is free.
 
     Returns
     -------
@@ -399,7 +392,7 @@ def gaussian_nb(
     check_gaussian(pooling, var_smoothing, ddof)
 
     def solve(block: Block, samples: Samples, ctx: Context) -> GaussianCenters:
-        moments = class_moments(block, samples, ctx, per_feature=True)
+        moments = Recipe("class moments", per_feature=True).of(block, samples, ctx)
         return solve_gaussian(moments, ctx, float(pooling), float(var_smoothing), int(ddof))
 
     return solve_from_data(solve, X, y, n_classes, sample_weight, device, memory_budget)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
+from .._docstrings import filled
 from ..arrays.context import Context
 from ..arrays.functions import clip_negative, to_float
 from ..arrays.typing import Array
@@ -17,10 +18,10 @@ from ..blocks.labelled_columns import LabelledColumns
 from ..blocks.samples import Samples
 from ..blocks.segment_terms import DistanceTerms
 from ..blocks.sorted_columns import SortedColumns
-from ..statistics.base import Statistics
-from ..statistics.moments import class_moments
+from ..statistics.base import Recipe, Statistics
 from .centers import SparseCenters
 from .close_scores import UNIT_ROUNDOFF
+from .decisions import Decision
 from .entry import solve_from_data
 from .medians import class_intervals, midpoint, tied_interval
 from .path_terms import PathTerms
@@ -52,22 +53,11 @@ class L1Centers(SparseCenters):
         xp = self.backend.xp
         return xp.take(self.free_, columns, axis=1), xp.take(self.tied_, columns)
 
-    def decision(self, block: Block, support: Array, columns: Array, ctx: Context) -> Array:
-        """Minus the l1 distances to the centers: (n, K), or (n, 1) for two classes (1 less 0).
-
-        ``score_c(x) = - sum_i |x_i - free_ci| / sigma_i`` over the support.
-
-        Parameters
-        ----------
-        block : Block
-        support : array of int64 of shape (d,)
-            The features of the block.
-        columns : array of int64 of shape (d,)
-            The same features as these centers number them.
-        ctx : Context
-        """
-        free, _ = self.centers_at(columns)
-        return block.distance_scores(support, _distance, (free,), self.scale_at(columns), ctx)
+    def decision(
+        self, support: Array, log_prior: list[float], columns: Array | None = None
+    ) -> Decision:
+        free, scale = self.centers_at(support)[0], self.scale_at(support)
+        return DistanceDecision(support if columns is None else columns, free, scale)
 
     def path_terms(
         self, ranking: Array, log_prior: list[float], block: Block, ctx: Context
@@ -82,6 +72,19 @@ class L1Centers(SparseCenters):
         terms = DistanceTerms(_distance, free, inverse, size)
         offset = self.backend.zeros(1 if k == 2 else k)
         return PathTerms(terms, ranking, None, offset, 0.0, [] if k == 2 else [free])
+
+
+@dataclass(frozen=True)
+class DistanceDecision:
+    """Minus the l1 distances to the centers: ``score_c = - sum_i |x_i - free_ci| / sigma_i``."""
+
+    columns: Array
+    free: Array
+    scale: Array | None
+
+    def scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
+        """Scores of the rows: see `Decision`."""
+        return block.distance_scores(self.columns, _distance, (self.free,), self.scale, ctx)
 
 
 def _distance(x: Array, center: Array) -> Array:
@@ -111,7 +114,7 @@ def solve_l1(block: Block, samples: Samples, ctx: Context, scale: str | None = N
     backend, xp = block.backend, block.backend.xp
     sigma = None
     if scale is not None:
-        moments = class_moments(block, samples, ctx, per_feature=True)
+        moments = Recipe("class moments", per_feature=True).of(block, samples, ctx)
         scales = feature_scale(moments, scale, ctx)
         sigma = scales.sigma
         if scale == "pooled":
@@ -161,8 +164,7 @@ def _medians(samples: Samples, columns: SortedColumns) -> tuple[Array, Array, Ar
 def l1_loss(samples: Samples, columns: SortedColumns | LabelledColumns, free: Array) -> Array:
     """The sum over the classes of the mean distance to centers ``free`` (K, b): (b,)."""
     backend, xp = columns.backend, columns.backend.xp
-    (losses,) = columns.weighted_sums(lambda x, center: (xp.abs(x - center),), free)
-    return xp.sum(losses / backend.asarray(samples.class_weight)[:, None], axis=0)
+    return xp.sum(columns.distances(free) / backend.asarray(samples.class_weight)[:, None], axis=0)
 
 
 def l1_medians(
@@ -193,6 +195,7 @@ def l1_medians(
     return free, tied, gain
 
 
+@filled
 def l1_centers(
     X: Any,
     y: Any,
@@ -211,20 +214,8 @@ def l1_centers(
 
     Parameters
     ----------
-    X : array or CSR/CSC matrix of shape (n, m)
-        Of any library and any real type. Left as it is.
-    y : array of integers of shape (n,)
-        Classes 0..K-1.
-    n_classes : int, optional
-        K; by default the largest code + 1.
-    sample_weight : array of shape (n,), optional
-        Weights count as repetitions; 0 leaves a sample out.
     scale : {None, "std", "pooled"}, optional
         Divide each feature by its standard deviation, over all samples or pooled within classes.
-    device : {None, "cpu", "cuda", "cuda:N", "auto"}, optional
-        Where to work; None follows X.
-    memory_budget : int or str, optional
-        Workspace beyond X and the result, in bytes or as "2GB"; a quarter of what is free.
 
     Returns
     -------

@@ -7,19 +7,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from .._docstrings import filled
 from ..arrays.backend import Backend
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, to_float, to_floats
+from ..arrays.functions import array_namespace, row_sums, scaled_differences, to_float, to_floats
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.errors import raise_overflow
 from ..blocks.samples import Samples
-from ..statistics.base import Statistics
-from ..statistics.moments import ClassMoments, class_moments
+from ..statistics.base import Recipe, Statistics
+from ..statistics.moments import ClassMoments
 from .centers import LinearCenters
 from .close_scores import PairForm, pair_form, scaled_metric
+from .decisions import FeatureForm, squared_distance_form
 from .entry import solve_from_data
-from .linear_form import FeatureForm, squared_distance_form
 from .scaling import (
     SMALLEST_SIZE,
     Scale,
@@ -98,7 +99,7 @@ def solve_l2(moments: ClassMoments, ctx: Context, scale: str | None = None) -> L
     ValueError
         Where values are so large that the sums leave float64, or so small that their squares do.
     """
-    backend, xp, weight = moments.backend, moments.backend.xp, moments.class_weight
+    backend, weight = moments.backend, moments.class_weight
     total, m = moments.total, moments.shape[1]
     gain, sigma = backend.zeros(m), None
     if scale is None:
@@ -119,7 +120,7 @@ def solve_l2(moments: ClassMoments, ctx: Context, scale: str | None = None) -> L
             found = scale_of_sums(total[:, part], centred, moments, scale, divisor)
             scales.put(part, found)
             gain[part] = scaled_l2_gain(total[:, part], found, moments)
-            return xp.sum(centred / (found.sigma * found.sigma), axis=1)
+            return row_sums(centred / (found.sigma * found.sigma))
 
         squares = to_floats(ctx.sum_columns(fill_scaled, m, len(weight)))
         if scale == "pooled":
@@ -174,9 +175,9 @@ def mean_differences(total: Array, weight: list[float], backend: Backend) -> Arr
     """
     # Weights and sums of a class are divided by one power of two, so that no product overflows.
     parts = [math.frexp(w) for w in weight]
-    w = backend.asarray([mantissa for mantissa, _ in parts])[:, None]
-    s = total * backend.asarray([math.ldexp(1.0, -e) for _, e in parts])[:, None]
-    return (w[:1, :] * s[1:, :] - w[1:, :] * s[:1, :]) / (w[:1, :] * w[1:, :])
+    share = backend.asarray([mantissa for mantissa, _ in parts])
+    unit = backend.asarray([math.ldexp(1.0, -e) for _, e in parts])
+    return scaled_differences(total, share, unit)
 
 
 def centred_means(total: Array, weight: list[float], backend: Backend) -> Array:
@@ -199,6 +200,7 @@ def _check(gain: Array, loss: float, total: Array) -> None:
         raise ValueError("the values of X are too large: their squares overflow float64.")
 
 
+@filled
 def l2_centers(
     X: Any,
     y: Any,
@@ -217,21 +219,9 @@ def l2_centers(
 
     Parameters
     ----------
-    X : array or CSR/CSC matrix of shape (n, m)
-        Of any library and any real type. Left as it is.
-    y : array of integers of shape (n,)
-        Classes 0..K-1.
-    n_classes : int, optional
-        K; by default the largest code + 1.
-    sample_weight : array of shape (n,), optional
-        Weights count as repetitions; 0 leaves a sample out.
     scale : {None, "std", "pooled"}, optional
         Divide each feature by its standard deviation, over all samples or pooled within classes.
         No centring: sparse data stay sparse.
-    device : {None, "cpu", "cuda", "cuda:N", "auto"}, optional
-        Where to work; None follows X.
-    memory_budget : int or str, optional
-        Workspace beyond X and the result, in bytes or as "2GB"; a quarter of what is free.
 
     Returns
     -------
@@ -263,7 +253,8 @@ def l2_centers(
     """
 
     def solve(block: Block, samples: Samples, ctx: Context) -> L2Centers:
-        moments = class_moments(block, samples, ctx, per_feature=scale is not None)
+        recipe = Recipe("class moments", per_feature=scale is not None)
+        moments = recipe.of(block, samples, ctx)
         return solve_l2(moments, ctx, scale)
 
     return solve_from_data(solve, X, y, n_classes, sample_weight, device, memory_budget)

@@ -12,8 +12,7 @@ from collections.abc import Callable
 from ..arrays.context import Context
 from ..arrays.typing import Array
 from ..statistics.base import Statistics
-from ..statistics.class_sums import ClassSums
-from ..statistics.exposed_sums import ExposedSums
+from ..statistics.class_sums import ClassSums, ExposedSums
 from ..statistics.moments import ClassMoments
 from .bernoulli import bernoulli_gain
 from .gaussian import class_variances, gaussian_gain

@@ -19,8 +19,8 @@ from ..statistics.cross_moments import CrossMoments
 from .centers import SparseCenters
 from .close_scores import UNIT_ROUNDOFF, PairForm, Rounding, pair_form
 from .covariance import Shrinkage
+from .decisions import Decision, LinearForm, of_priors, squared_distance_form
 from .l2 import centred_means, tied_mean
-from .linear_form import LinearForm, of_priors, squared_distance_form
 from .path_terms import PathTerms, linear_terms
 from .whitening import whitening
 
@@ -68,6 +68,12 @@ class MahalanobisCenters(SparseCenters):
         with one_blas_thread(self.backend):
             tied = self.tied_center @ root
         return tied + deviation, tied
+
+    def decision(
+        self, support: Array, log_prior: list[float], columns: Array | None = None
+    ) -> Decision:
+        """The decision, which reads all features of X."""
+        return super().decision(support, log_prior, self.backend.arange(self.root.shape[0]))
 
     def linear_form(self, support: Array, log_prior: list[float]) -> LinearForm:
         """The decision on all features of X: shift (m,), coef (m, q)."""

@@ -28,6 +28,9 @@ def class_intervals(
     if isinstance(columns, LabelledColumns):
         return columns.class_intervals()
     xp = columns.backend.xp
+    ends = columns.class_intervals(half)
+    if ends is not None:
+        return ends
     if columns.plain:  # the number of items is their weight
         item = (columns.size + 1) // 2 - 1
     else:
@@ -60,14 +63,11 @@ def tied_interval(
         return columns.tied_interval()
     xp, backend = columns.backend.xp, columns.backend
     k, b = columns.shape
-    if columns.plain and k == 2 and not half.tolerance:
-        found = _search_two(columns, half, low, high)
-    else:
-        if not backend.sync_is_expensive:
-            ends = columns.joint_interval(half, low, high)
-            if ends is not None:
-                return ends
-        found = _search(columns, half, low, high)
+    ends = columns.joint_interval(half, low, high)
+    if ends is not None:
+        return ends
+    search = _search_two if columns.plain and k == 2 and not half.tolerance else _search
+    found = search(columns, half, low, high)
     zero = xp.zeros_like(columns.size)
     # The next larger value, where exactly half of the weight lies at or below ``found``.
     upto = columns.first(lambda i: columns.value(i) > found, zero, columns.size)
@@ -91,8 +91,7 @@ def _search(columns: SortedColumns, half: JointHalf, low: Array, high: Array) ->
     left = columns.first(lambda i: columns.value(i) >= low, zero, columns.size)
     right = columns.first(lambda i: columns.value(i) > high, left, columns.size)
     found = high
-    # Where reading a number waits for a device, as many rounds as could be needed.
-    most = columns.most if backend.sync_is_expensive else int(xp.max(xp.sum(right - left, axis=0)))
+    most = int(xp.max(xp.sum(right - left, axis=0)))
     rounds = math.ceil(math.log(max(most, 1)) / math.log(4 / 3)) + 2
     for _ in range(rounds):
         active = right - left

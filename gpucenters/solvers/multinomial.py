@@ -9,18 +9,20 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, ClassVar, Self
 
+from .._docstrings import filled
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, index_mask, to_float, to_floats
+from ..arrays.functions import array_namespace, index_mask, row_sums, to_float, to_floats
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.readers import NotNegative
 from ..blocks.samples import Samples
-from ..statistics.class_sums import ClassSums, class_sums, feature_sums
+from ..statistics.base import Recipe
+from ..statistics.class_sums import ClassSums, feature_sums
 from .centers import Centers
+from .decisions import LinearForm
 from .divergence import divergence
 from .duality import DualPoint, solve_dual
 from .entry import solve_from_data
-from .linear_form import LinearForm
 from .screening import Screen
 from .selection import Selection, resolve_k, warn_of_no_gain
 from .smoothing import check_alpha
@@ -146,7 +148,7 @@ class MultinomialCenters(Centers):
         while True:
             f = self.smoothed(columns)
             dual = solve_dual(f, k, p, slack, h)
-            wider, missed = screen.missed(columns, f, k, dual.p)
+            wider, missed = screen.missed(columns, dual.h, k, dual.p)
             if not missed:
                 break
             columns, p, h = wider, dual.p, None
@@ -186,7 +188,7 @@ class MultinomialCenters(Centers):
     def objective(self, support: Array, ctx: Context | None = None) -> float:
         """The negative log-likelihood with the features of ``support`` free."""
         xp, f = self.backend.xp, self.smoothed(support)
-        mass = to_floats(xp.sum(f, axis=1))
+        mass = to_floats(row_sums(f))
         h = divergence(f, [b / sum(mass) for b in mass])
         tied = self._tied_likelihood(ctx or Context.of(self.backend))
         return -(tied + to_float(xp.sum(h)))
@@ -198,7 +200,7 @@ class MultinomialCenters(Centers):
         support in class c, B their sum, and S the mass of all features in all classes.
         """
         xp, f = self.backend.xp, self.smoothed(columns)
-        mass = xp.sum(f, axis=1)
+        mass = row_sums(f)
         total_mass = sum(self.mass)
         return self._free(f, mass), xp.sum(f, axis=0) / total_mass
 
@@ -209,7 +211,7 @@ class MultinomialCenters(Centers):
     def log_theta(self, support: Array) -> Array:
         """Log shares of all features, free on the support and tied elsewhere: (K, m)."""
         xp, f = self.backend.xp, self.total + self.alpha
-        mass = xp.sum(self.smoothed(support), axis=1)
+        mass = row_sums(self.smoothed(support))
         free = xp.log(self._free(f, mass))
         tied = xp.log(xp.sum(f, axis=0) / sum(self.mass))
         return xp.where(index_mask(support, f.shape[1]), free, tied)
@@ -285,6 +287,7 @@ def check_tol(tol: Any) -> float:
     return value
 
 
+@filled
 def multinomial_nb(
     X: Any,
     y: Any,
@@ -306,20 +309,8 @@ def multinomial_nb(
     ----------
     X : array or CSR/CSC matrix of shape (n, m)
         Of any library and any real type, not negative. Left as it is.
-    y : array of integers of shape (n,)
-        Classes 0..K-1.
-    alpha : float, default=1.0
-        Smoothing; below 1e-10 it counts as 1e-10.
     tol : float, default=1e-9
         How far the bound may be from the least one, relative to the log-likelihood C.
-    n_classes : int, optional
-        K; by default the largest code + 1.
-    sample_weight : array of shape (n,), optional
-        Weights count as repetitions; 0 leaves a sample out.
-    device : {None, "cpu", "cuda", "cuda:N", "auto"}, optional
-        Where to work; None follows X.
-    memory_budget : int or str, optional
-        Workspace beyond X and the result, in bytes or as "2GB"; a quarter of what is free.
 
     Returns
     -------
@@ -350,6 +341,7 @@ def multinomial_nb(
 
     def solve(block: Block, samples: Samples, ctx: Context) -> MultinomialCenters:
         block = block.read_as(NotNegative("multinomial_nb"))
-        return solve_multinomial(class_sums(block, samples, ctx), ctx, alpha, tol)
+        sums = Recipe("class sums").of(block, samples, ctx)
+        return solve_multinomial(sums, ctx, alpha, tol)
 
     return solve_from_data(solve, X, y, n_classes, sample_weight, device, memory_budget)

@@ -11,7 +11,7 @@ from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.segment_terms import LinearTerms, Terms
 from .close_scores import UNIT_ROUNDOFF
-from .linear_form import FeatureForm, of_priors
+from .decisions import FeatureForm, of_priors
 
 
 class PathTerms(NamedTuple):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
+from .._docstrings import filled
 from ..arrays.context import Context
 from ..arrays.functions import array_namespace, index_mask, to_float
 from ..arrays.typing import Array
@@ -13,12 +15,13 @@ from ..blocks.block import Block
 from ..blocks.errors import raise_overflow
 from ..blocks.readers import NotNegative
 from ..blocks.samples import Samples
-from ..statistics.exposed_sums import ExposedSums, exposed_sums
+from ..statistics.base import Recipe
+from ..statistics.class_sums import ExposedSums
 from .centers import SparseCenters
+from .decisions import FeatureForm
 from .divergence import log1p, phi
 from .entry import solve_from_data
 from .exposure import exposed_samples, row_totals
-from .linear_form import FeatureForm
 from .path_terms import PathTerms, linear_terms
 from .scaling import EPS, variance_divisor, zero_up_to
 from .smoothing import check_alpha
@@ -26,23 +29,38 @@ from .smoothing import check_alpha
 SCALES = (None, "dispersion")
 
 
-class ExposedForm(NamedTuple):
+@dataclass(frozen=True)
+class ExposedDecision:
     """A decision that is linear in the features and in the exposure of the row.
 
-    The scores are ``x[support] @ coef + e * rate + offset``; q is 1 for two classes (class 1 less
+    The scores are ``x[columns] @ coef + e * rate + offset``; q is 1 for two classes (class 1 less
     class 0), else K.
 
     Attributes
     ----------
+    columns : array of shape (d,)
+        Features of X, ascending.
     coef : array of shape (d, q)
     rate : array of shape (q, d)
         What each feature adds for a unit of exposure.
     offset : array of shape (q,)
+    exposure : callable, optional
+        Gives the exposures, (n,), of the rows of a block.
     """
 
+    columns: Array
     coef: Array
     rate: Array
     offset: Array
+    exposure: Callable[[Block, Context], Array] | None = None
+
+    def scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
+        """Scores of the rows: see `Decision`."""
+        assert self.exposure is not None
+        exposure, zeros = self.exposure(block, ctx), block.backend.zeros(self.columns.shape[0])
+        found = block.product(self.columns, zeros, self.coef, ctx)
+        rate = block.backend.xp.sum(self.rate, axis=1)
+        return found + exposure[:, None] * rate + self.offset
 
 
 @dataclass(frozen=True)
@@ -90,22 +108,25 @@ class PoissonCenters(SparseCenters):
         tied, _, logs = self._ratios(columns)
         return tied * self.backend.xp.exp(logs), tied
 
-    def exposed_form(self, columns: Array, log_prior: list[float]) -> ExposedForm:
+    def decision(
+        self, support: Array, log_prior: list[float], columns: Array | None = None
+    ) -> ExposedDecision:
         """The decision with some features free, relative to the tied rates for K > 2.
 
         ``score_c = log pi_c + sum_i [x_i log r_ci - e t_i z_ci] / D_i``.
         """
-        xp, scale = self.backend.xp, self.scale_at(columns)
-        tied, z, logs = self._ratios(columns)
+        xp, scale = self.backend.xp, self.scale_at(support)
+        tied, z, logs = self._ratios(support)
         rate = -tied * z
         if scale is not None:
             rate, logs = rate / scale, logs / scale
         if len(log_prior) == 2:
             rate, logs = rate[1:, :] - rate[:1, :], logs[1:, :] - logs[:1, :]
             log_prior = [log_prior[1] - log_prior[0]]
-        return ExposedForm(xp.permute_dims(logs, (1, 0)), rate, self.backend.asarray(log_prior))
+        columns, offset = support if columns is None else columns, self.backend.asarray(log_prior)
+        return ExposedDecision(columns, xp.permute_dims(logs, (1, 0)), rate, offset)
 
-    def likelihood_form(self, support: Array) -> ExposedForm:
+    def likelihood_form(self, support: Array) -> ExposedDecision:
         """The log-likelihood in each class over all features that were seen, tied or free.
 
         ``sum_i [x_i log rate_ci - e rate_ci] / D_i``, without what the classes share.
@@ -119,12 +140,13 @@ class PoissonCenters(SparseCenters):
         logs = xp.where(seen, logs, zero)
         if scale is not None:
             rate, logs = rate / scale, logs / scale
-        return ExposedForm(xp.permute_dims(logs, (1, 0)), rate, xp.zeros_like(rate[:, 0]))
+        every, zeros = self.backend.arange(rate.shape[1]), xp.zeros_like(rate[:, 0])
+        return ExposedDecision(every, xp.permute_dims(logs, (1, 0)), rate, zeros)
 
     def path_terms(
         self, ranking: Array, log_prior: list[float], block: Block, ctx: Context
     ) -> PathTerms:
-        form, zeros = self.exposed_form(ranking, log_prior), self.backend.zeros(ranking.shape[0])
+        form, zeros = self.decision(ranking, log_prior), self.backend.zeros(ranking.shape[0])
         of_unit = FeatureForm(zeros, form.coef, form.rate, form.offset)
         terms = linear_terms(of_unit, ranking, log_prior)
         if self.kind == "unit":
@@ -266,6 +288,7 @@ def solve_poisson(
     )
 
 
+@filled
 def poisson_nb(
     X: Any,
     y: Any,
@@ -289,22 +312,10 @@ def poisson_nb(
     ----------
     X : array or CSR/CSC matrix of shape (n, m)
         Counts, of any library and any real type. Left as it is.
-    y : array of integers of shape (n,)
-        Classes 0..K-1.
-    alpha : float, default=1.0
-        Smoothing; below 1e-10 it counts as 1e-10.
     exposure : {"total", None} or array of shape (n,), default="total"
         What the counts of each row are counted over: their sum, 1, or what is given.
     scale : {None, "dispersion"}, default=None
         Divide the gain of each feature by its dispersion: counts that vary more than Poisson's.
-    n_classes : int, optional
-        K; by default the largest code + 1.
-    sample_weight : array of shape (n,), optional
-        Weights count as repetitions; 0 leaves a sample out.
-    device : {None, "cpu", "cuda", "cuda:N", "auto"}, optional
-        Where to work; None follows X.
-    memory_budget : int or str, optional
-        Workspace beyond X and the result, in bytes or as "2GB"; a quarter of what is free.
 
     Returns
     -------
@@ -341,7 +352,8 @@ def poisson_nb(
         block = block.read_as(NotNegative("poisson_nb"))
         squares = scale is not None
         samples = exposed_samples(block, samples, kind, given, ctx, squares=squares)
-        sums = exposed_sums(block, samples, ctx, kind, squares=squares)
+        recipe = Recipe("exposed sums", per_feature=squares, exposure=kind)
+        sums = recipe.of(block, samples, ctx)
         return solve_poisson(sums, ctx, alpha, scaled=squares)
 
     return solve_from_data(solve, X, y, n_classes, sample_weight, device, memory_budget)

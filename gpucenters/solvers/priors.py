@@ -70,6 +70,12 @@ def given_priors(priors: object, k: int, name: str) -> list[float]:
     return values
 
 
+def check_priors(priors: object) -> None:
+    """Raise for a name that is none, before the classes are known."""
+    if isinstance(priors, str):
+        log_priors(priors, (1.0, 1.0))
+
+
 def class_log_prior(fit_prior: bool, class_prior: object, weight: tuple[float, ...]) -> list[float]:
     """Log priors as naive Bayes has them: given, or W_c / sum W, or all equal."""
     if class_prior is not None:

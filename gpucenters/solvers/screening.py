@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..arrays.context import Context
-from ..arrays.functions import to_float, top_k
+from ..arrays.functions import index_mask, to_float, top_k
 from ..arrays.typing import Array
 from .divergence import divergence, sum_over_classes
 from .selection import ranking_key
@@ -60,16 +60,15 @@ class Screen:
             threshold /= 4
         return self._every()
 
-    def missed(self, columns: Array, f: Array, k: int, p: list[float]) -> tuple[Array, bool]:
-        """(candidates with those near the edge at p, whether others are among the k largest)."""
+    def missed(self, columns: Array, h: Array, k: int, p: list[float]) -> tuple[Array, bool]:
+        """(candidates with those near the edge, whether others are among the k largest), at p."""
         xp = self.ctx.backend.xp
         if columns.shape[0] == self.total.shape[1]:
             return columns, False
-        h = divergence(f, p)
         kth = xp.min(xp.take(h, top_k(h, k)), keepdims=True)
         near, h_near = self.above(p, _NEAR_EDGE * to_float(kth[0]))
-        known = xp.searchsorted(columns, near, side="right") > xp.searchsorted(columns, near)
-        new = xp.nonzero(~known)[0]
+        known = index_mask(columns, self.total.shape[1])
+        new = xp.nonzero(~xp.take(known, near))[0]
         missed = bool(xp.any(ranking_key(xp.take(h_near, new)) >= ranking_key(kth)))
         return xp.sort(xp.concat([columns, xp.take(near, new)])), missed
 

@@ -13,13 +13,9 @@ from typing import Any, ClassVar, Self
 from ..arrays.backend import Backend
 from ..arrays.cached import cached_property
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, backend_of, to_host, top_k
+from ..arrays.functions import array_namespace, backend_of, round_to_40_bits, to_host, top_k
 from ..arrays.inputs import check_input
 from ..arrays.typing import Array
-
-_SPLITTER = 2.0**13 + 1  # leaves 40 of 53 significant bits
-_SCALED_FROM = 2.0**1000  # above it the product with the splitter could overflow
-_LARGEST_FLOAT = 2.0**1023 * (2 - 2.0**-52)
 
 
 @dataclass(frozen=True)
@@ -158,22 +154,10 @@ def check_k(k: Any) -> None:
 def ranking_key(gain: Array) -> Array:
     """The gain rounded to 40 significant bits, by which features are ranked.
 
-    ``c = gain * (2**13 + 1); key = c - (c - gain)`` (Veltkamp's splitting), as three separate
-    operations, since a fused kernel may contract them. Gains that are equal in exact arithmetic
-    have equal keys on every device, for every number of threads and order of summation.
+    Gains that are equal in exact arithmetic have equal keys on every device, for every number of
+    threads and order of summation.
     """
-    xp = array_namespace(gain)
-    if not backend_of(gain).sync_is_expensive and bool(xp.all(gain < _SCALED_FROM)):
-        c = gain * _SPLITTER
-        return c - (c - gain)
-    # The largest gains are scaled by a power of two, so that nothing overflows.
-    one = xp.ones_like(gain)
-    unit = xp.where(gain >= _SCALED_FROM, one * 2.0**60, one)
-    gain = gain / unit
-    c = gain * _SPLITTER
-    d = c - gain
-    key = c - d
-    return xp.minimum(key, _LARGEST_FLOAT / unit) * unit
+    return round_to_40_bits(gain)
 
 
 def select(gain: Any, k: Any = "all", ctx: Context | None = None) -> Selection:

@@ -7,18 +7,20 @@ import numbers
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
+from .._docstrings import filled
 from ..arrays.backend import Backend
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, clip_negative, index_mask, to_float, top_k
+from ..arrays.functions import array_namespace, clip_negative, index_mask, row_sums, to_float, top_k
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.errors import raise_overflow
 from ..blocks.samples import Samples
-from ..statistics.moments import ClassMoments, class_moments
+from ..statistics.base import Recipe
+from ..statistics.moments import ClassMoments
 from .centers import Centers
+from .decisions import LinearForm
 from .deviations import class_deviations, zero_if_constant
 from .entry import solve_from_data
-from .linear_form import LinearForm
 from .scaling import EPS, check_underflow, variance_divisor
 from .selection import (
     Selection,
@@ -138,7 +140,7 @@ class ShrunkenCenters(Centers):
         """
         xp, (a, grand) = self.backend.xp, self._shrunken(support)
         square = xp.take(self.scale, support) ** 2
-        coef, offset = 2 * a / square, xp.sum(-a * a / square, axis=1)
+        coef, offset = 2 * a / square, row_sums(-a * a / square)
         offset = offset + 2 * self.backend.asarray(log_prior)
         if len(log_prior) == 2:
             coef, offset = coef[1:, :] - coef[:1, :], offset[1:] - offset[:1]
@@ -166,7 +168,7 @@ class ShrunkenCenters(Centers):
         def part_of_sum(part: slice) -> Array:
             d = self._deviations(self.total[:, part])[0] / self.scale[part]
             terms = xp.where(chosen[part], xp.zeros_like(d), weight * d * d / 2)
-            return xp.sum(terms, axis=1)
+            return row_sums(terms)
 
         if support.shape[0] == m:
             return self.rest
@@ -306,6 +308,7 @@ def check_offset(offset: Any) -> None:
     check_threshold(offset, "offset")
 
 
+@filled
 def shrunken_centroids(
     X: Any,
     y: Any,
@@ -324,20 +327,8 @@ def shrunken_centroids(
 
     Parameters
     ----------
-    X : array or CSR/CSC matrix of shape (n, m)
-        Of any library and any real type. Left as it is.
-    y : array of integers of shape (n,)
-        Classes 0..K-1.
     offset : float or "median", default="median"
         Added to the standard deviation of each feature: a number, or the median of all.
-    n_classes : int, optional
-        K; by default the largest code + 1.
-    sample_weight : array of shape (n,), optional
-        Weights count as repetitions; 0 leaves a sample out.
-    device : {None, "cpu", "cuda", "cuda:N", "auto"}, optional
-        Where to work; None follows X.
-    memory_budget : int or str, optional
-        Workspace beyond X and the result, in bytes or as "2GB"; a quarter of what is free.
 
     Returns
     -------
@@ -366,6 +357,7 @@ def shrunken_centroids(
     check_offset(offset)
 
     def solve(block: Block, samples: Samples, ctx: Context) -> ShrunkenCenters:
-        return solve_shrunken(class_moments(block, samples, ctx, per_feature=True), ctx, offset)
+        moments = Recipe("class moments", per_feature=True).of(block, samples, ctx)
+        return solve_shrunken(moments, ctx, offset)
 
     return solve_from_data(solve, X, y, n_classes, sample_weight, device, memory_budget)

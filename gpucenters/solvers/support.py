@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn, Self
 
@@ -10,8 +9,7 @@ from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.typing import Array
 from .centers import Centers
-from .close_scores import PairForm
-from .linear_form import LinearForm
+from .decisions import Decision, LinearForm
 from .selection import Selection, resolve_k
 
 
@@ -74,13 +72,15 @@ class SupportCenters(Centers):
         centers, at = self.located(support)
         return centers.objective(at, ctx)
 
+    def decision(
+        self, support: Array, log_prior: list[float], columns: Array | None = None
+    ) -> Decision:
+        centers, at = self.located(support)
+        return centers.decision(at, log_prior, support)
+
     def linear_form(self, support: Array, log_prior: list[float]) -> LinearForm:
         centers, at = self.located(support)
         return centers.linear_form(at, log_prior)
-
-    def pair_forms(self, support: Array) -> Callable[[int, int], PairForm]:
-        centers, at = self.located(support)
-        return centers.pair_forms(at)
 
     def to(self, backend: Backend) -> Self:
         selection, kept = self.selection.to(backend), self.kept.to(backend)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ..arrays.functions import array_namespace, backend_of, index_mask, to_float, top_k
+from ..arrays.functions import array_namespace, backend_of, index_mask, row_sums, to_float, top_k
 from ..arrays.typing import Array
 from .divergence import kl_divergence, relative_entropy
 from .duality import DualPoint
@@ -60,7 +60,7 @@ class SupportValue:
 def support_value(f: Array, support: Array, dual: DualPoint) -> SupportValue:
     """The value of a support: an array of candidates' numbers, ascending."""
     xp = array_namespace(f)
-    mass = xp.sum(xp.take(f, support, axis=1), axis=1)
+    mass = row_sums(xp.take(f, support, axis=1))
     value = to_float(xp.sum(xp.take(dual.h, support)))
     return SupportValue(support, value - relative_entropy(mass, dual.p), mass)
 
@@ -161,7 +161,7 @@ def _swapped(f: Array, at: SupportValue, dual: DualPoint, least: float) -> Suppo
     edge = xp.take(edge, xp.argsort(-xp.take(key, edge), stable=True))
     f_edge, h_edge, chosen = xp.take(f, edge, axis=1), xp.take(h, edge), xp.take(member, edge)
     rest = xp.nonzero(member & ~index_mask(edge, f.shape[1]))[0]
-    fixed = xp.sum(xp.take(f, rest, axis=1), axis=1)[:, None]
+    fixed = row_sums(xp.take(f, rest, axis=1))[:, None]
     # Features with the same counts are side by side: of these one leaves, the last, or one enters.
     alike = xp.all(f_edge[:, 1:] == f_edge[:, :-1], axis=0)
     end = xp.ones_like(alike[:1])

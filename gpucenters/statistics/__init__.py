@@ -4,9 +4,8 @@ A batch, a shard, a file or a device each gives statistics; those of equal recip
 """
 
 from .base import Recipe, Statistics
-from .class_sums import ClassSums
+from .class_sums import ClassSums, ExposedSums
 from .cross_moments import CrossMoments
-from .exposed_sums import ExposedSums
 from .moments import ClassMoments
 
 __all__ = ["ClassMoments", "ClassSums", "CrossMoments", "ExposedSums", "Recipe", "Statistics"]

@@ -7,10 +7,11 @@ another (`Statistics._add_class`); the rest follows from these two.
 from __future__ import annotations
 
 import itertools
+import math
 import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Self, cast
 
 from ..arrays.backend import Backend, restore_or_host
 from ..arrays.context import Context
@@ -65,6 +66,27 @@ class Recipe:
             and self.exposure in (needed.exposure, "given")
         )
 
+    def empty(self, block: Block, n_classes: int) -> Any:
+        """Statistics of no samples, for blocks like this one.
+
+        Raises
+        ------
+        MemoryError
+            That says how much they need.
+        """
+        return _KINDS[self.kind].empty(block, n_classes, self)
+
+    def of(self, block: Block, samples: Samples, ctx: Context, *, mergeable: bool = False) -> Any:
+        """The statistics of a block that is seen whole; ``mergeable`` where others may follow.
+
+        Raises
+        ------
+        ValueError
+            For values that are not finite, that the block's reader refuses, or whose squares
+            overflow. They are searched for only if a sum is not finite.
+        """
+        return _KINDS[self.kind].of(block, samples, ctx, self, mergeable=mergeable)
+
     def __str__(self) -> str:
         parts = [self.kind]
         parts += [f"of values read by {self.reader}"] if self.reader else []
@@ -74,6 +96,9 @@ class Recipe:
         parts += ["with numbers of values other than zero"] if self.nonzero else []
         parts += [f"for final class weights {list(self.final)}"] if self.final else []
         return " ".join(parts)
+
+
+_KINDS: dict[str, type[Statistics]] = {}  # the class of each kind of statistics
 
 
 @dataclass(eq=False)
@@ -98,7 +123,7 @@ class Statistics:
         Weighted numbers of values other than zero, where they were asked for.
     """
 
-    #: The arrays and their axes. Those over "class" are added to in place; others are replaced.
+    #: The arrays and their axes. One over "column" has the numbers of some features.
     ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {
         "total": ("class", "feature"),
         "nonzero": ("class", "feature"),
@@ -114,7 +139,39 @@ class Statistics:
     classes: Array | None = None
     feature_names: Array | None = None
     nonzero: Array | None = None
-    _journal = None  # (columns, arrays before) while a call changes arrays in place
+    # (columns, statistics of these) that the arrays do not hold yet; not a field: never pickled.
+    _pending = cast("tuple[Array, Any] | None", None)
+
+    def __init_subclass__(cls, kind: str) -> None:
+        _KINDS[kind] = cls
+
+    @classmethod
+    def empty(cls, block: Block, n_classes: int, recipe: Recipe) -> Self:
+        """Statistics of no samples, for blocks like this one: see `Recipe`."""
+        backend, shapes = block.backend, cls._shapes(block, n_classes, recipe)
+        try:
+            arrays: dict[str, Any] = {name: backend.zeros(shape) for name, shape in shapes.items()}
+        except MemoryError as error:
+            size = sum(8 * math.prod(shape) for shape in shapes.values())
+            raise TooLargeError(
+                f"the sums of {n_classes} classes x {block.shape[1]:,} features need {size:,} "
+                "bytes, more than there is."
+            ) from error
+        recipe = replace(recipe, reader=block.reader)
+        return cls(backend, recipe, [0.0] * n_classes, [0] * n_classes, **arrays)
+
+    @classmethod
+    def _shapes(cls, block: Block, k: int, recipe: Recipe) -> dict[str, tuple[int, ...]]:
+        """The shapes of the arrays of no samples."""
+        shape: tuple[int, ...] = (k, block.shape[1])
+        return {"total": shape} | ({"nonzero": shape} if recipe.nonzero else {})
+
+    @classmethod
+    def of(
+        cls, block: Block, samples: Samples, ctx: Context, recipe: Recipe, *, mergeable: bool
+    ) -> Self:
+        """The statistics of a block that is seen whole: see `Recipe`."""
+        raise NotImplementedError
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -134,70 +191,79 @@ class Statistics:
         """Add a block, in place; returns self. The state after an exception is undefined."""
         raise NotImplementedError
 
-    def add_batch(self, block: Block, samples: Samples, ctx: Context) -> Self:
-        """These statistics with a block, added in place: all of it or nothing.
+    def add_batch(
+        self, block: Block, samples: Samples, ctx: Context, *, shared: bool = False
+    ) -> Self:
+        """These statistics with a block: other ones; these stay as they are until those settle.
 
-        Returns another object with the same arrays. Until the caller has replaced this object by
-        it, `undo` takes the block back: so one assignment commits the batch.
+        The block is added to copies: of all arrays or, unless the arrays are ``shared``, of the
+        columns that it changes where these are few. So one assignment of what is returned commits
+        the batch.
         """
         block.check_finite(self.needs_squares, ctx)
-        columns = self._columns_changed_by(block)
-        self._open_journal(columns)
-        try:
-            new = self._same_arrays().add(block, samples, ctx)
-            new.check_overflow(columns)
-        except BaseException:
-            self.undo()
-            raise
+        narrow = None if shared else self._narrowed(block)
+        if narrow is None:
+            new = self.copy().add(block, samples, ctx)
+            new.check_overflow()
+            return new
+        columns, block = narrow
+        few = self._at(columns).add(block, samples, ctx)
+        few.check_overflow()
+        return self._with(columns, few)
+
+    def _narrowed(self, block: Block) -> tuple[Array, Block] | None:
+        """The columns that adding a block changes, and the block of them; None if not few."""
+        return block.narrowed()
+
+    def _at(self, columns: Array) -> Self:
+        """The statistics of some columns alone, in copies."""
+        new, xp = self._same_arrays(), self.backend.xp
+        for name, axes, value in self._arrays():
+            if "feature" in axes:
+                value = xp.take(value, columns, axis=1)
+            else:
+                value = xp.searchsorted(columns, value) if axes == ("column",) else _copy(value, xp)
+            setattr(new, name, value)
         return new
 
-    def _columns_changed_by(self, block: Block) -> Array | None:
-        """The columns that adding a block changes; None where they are not few."""
-        return block.touched_columns()
+    def _with(self, columns: Array, few: Self) -> Self:
+        """These statistics with others of some columns, which `settle` writes to the arrays."""
+        new = few._same_arrays()
+        for name, axes, value in few._arrays():
+            if "feature" in axes:
+                setattr(new, name, getattr(self, name))
+            elif axes == ("column",):
+                setattr(new, name, self.backend.xp.take(columns, value))
+        new._pending = columns, few
+        return new
+
+    def settle(self) -> None:
+        """Write what the last batch changed to the arrays.
+
+        Until this is done, each call does it again from the beginning, with the same result: it
+        may be interrupted anywhere.
+        """
+        if (pending := self._pending) is None:
+            return
+        columns, few = pending
+        with self.backend.current():
+            for name, axes, value in self._arrays():
+                if "feature" in axes:
+                    value = writable(value)
+                    setattr(self, name, value)
+                    value[:, columns] = getattr(few, name)
+        self._pending = None
 
     def _count(self, samples: Samples) -> None:
         pairs = zip(self.class_weight, samples.class_weight, strict=True)
         self.class_weight = [a + b for a, b in pairs]
         self.count = [a + b for a, b in zip(self.count, samples.count, strict=True)]
 
-    def _open_journal(self, columns: Array | None = None) -> None:
-        """Keep what is about to be changed in place; ``columns`` are those that may change."""
-        self.undo()
-        for name, _, value in self._arrays():
-            setattr(self, name, writable(value))
-        xp, kept = self.backend.xp, {}
-        for name, axes, value in self._arrays():
-            # A batch of few rows must cost no more than its entries: keep only what it changes.
-            few = columns is not None and axes == ("class", "feature")
-            kept[name] = xp.take(value, columns, axis=1) if few else _copy(value, xp)
-        self._journal = (columns, kept)
-
-    def undo(self) -> None:
-        """Restore what the last call changed in place, if it was interrupted."""
-        if self._journal is not None:
-            self._restore()
-            self._journal = None
-
-    def _restore(self) -> None:
-        """Restore the arrays from the journal, which stays open."""
-        assert self._journal is not None
-        columns, kept = self._journal
-        with self.backend.current():
-            for name, axes, value in self._arrays():
-                if columns is not None and axes == ("class", "feature"):
-                    value[:, columns] = kept[name]
-                else:
-                    value[...] = kept[name]
-
-    def check_overflow(self, columns: Array | None = None) -> None:
-        """Raise a ValueError if some sum has left float64, in some columns or (None) in any."""
+    def check_overflow(self) -> None:
+        """Raise a ValueError if some sum has left float64."""
         xp = self.backend.xp
         for _, axes, sums in self._arrays():
-            if "class" not in axes:
-                continue
-            if columns is not None and axes == ("class", "feature"):
-                sums = xp.take(sums, columns, axis=1)
-            if not bool(xp.all(xp.isfinite(sums))):
+            if "class" in axes and not bool(xp.all(xp.isfinite(sums))):
                 raise ValueError(
                     "with these samples the sums of X overflow float64: their values are too "
                     "large. Rescale X from the first batch on."
@@ -253,20 +319,14 @@ class Statistics:
             For statistics that were made otherwise.
         """
         self._check_mergeable(other)
-        other = other.copy() if other is self else other
         with self.backend.current():
-            self._open_journal()
-            try:
-                new = self._same_arrays()
-                new._add_all(other.moved(self.backend))
-                new.check_overflow()
-            except BaseException:
-                self.undo()
-                raise
+            new = self.copy()
+            new._add_all(other.moved(self.backend))
+            new.check_overflow()
         for name in ("classes", "feature_names"):
             if getattr(new, name) is None:
                 setattr(new, name, getattr(other, name))
-        # One assignment commits: the arrays, weights and counts, and no journal.
+        # One assignment commits the arrays, weights and counts.
         self.__dict__ = new.__dict__
         return self
 
@@ -317,7 +377,6 @@ class Statistics:
             codes = [order.index(c) for c in codes]
             if any(a == b for a, b in itertools.pairwise(labels.tolist())):
                 raise ValueError(f"classes={labels.tolist()} names a label twice.")
-        self.undo()
         with self.backend.current():
             parts = self._ready_for_unions()
             new = parts._empty_like(k)
@@ -337,7 +396,6 @@ class Statistics:
         Statistics
             New ones for each class in turn, of two classes without labels: the others, and itself.
         """
-        self.undo()
         k = self.shape[0]
         with self.backend.current():
             parts = self._ready_for_unions()
@@ -357,7 +415,6 @@ class Statistics:
 
     def of_classes(self, codes: Sequence[int]) -> Self:
         """The statistics of some of the classes alone, in copies."""
-        self.undo()
         new = self._same_arrays()
         with self.backend.current():
             index = self.backend.asarray(list(codes), self.backend.xp.int64)
@@ -425,15 +482,14 @@ class Statistics:
 
     def _same_arrays(self) -> Self:
         """Another object with the same arrays."""
+        self.settle()
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__)
         new.class_weight, new.count = list(self.class_weight), list(self.count)
-        new._journal = None
         return new
 
     def copy(self) -> Self:
         """Statistics that may be added to without changing these."""
-        self.undo()
         new = self._same_arrays()
         with self.backend.current():
             for name, _, value in self._arrays():
@@ -458,7 +514,6 @@ class Statistics:
 
     def moved(self, backend: Backend) -> Self:
         """These statistics on another backend; on the same one, with the same arrays."""
-        self.undo()
         new = self._same_arrays()
         with backend.current():
             for name, _, value in self._arrays():
@@ -468,7 +523,7 @@ class Statistics:
 
     def __getstate__(self) -> dict[str, Any]:
         """Host arrays, and the name of the device: no module."""
-        self.undo()
+        self.settle()
         state = {f.name: getattr(self, f.name) for f in fields(self)}
         state |= {name: to_host(value) for name, _, value in self._arrays()}
         return state | {"backend": self.backend.state()}
@@ -481,19 +536,5 @@ class Statistics:
                 setattr(self, name, self.backend.move(value))
 
 
-def nonzero_sums(block: Block, n_classes: int) -> Array | None:
-    """Zeros for the numbers of values other than zero, where a block is counted: (K, m)."""
-    return block.backend.zeros((n_classes, block.shape[1])) if block.counts_nonzero else None
-
-
 def _copy(x: Array, xp: Any) -> Array:
     return xp.asarray(x, copy=True)
-
-
-def sums_too_large(n_classes: int, n_features: int, arrays: int) -> TooLargeError:
-    """The error for sums that do not fit into memory."""
-    size = 8 * n_classes * n_features * arrays
-    return TooLargeError(
-        f"the sums of {n_classes} classes x {n_features:,} features need {size:,} bytes, more than "
-        "there is."
-    )

@@ -1,4 +1,4 @@
-"""Class sums: the weight of each class, and the sum of each class and feature.
+"""Class sums: the weight of each class, and the sum of each class and feature; with exposures.
 
 Naive Bayes models and scores of counts are functions of them.
 """
@@ -7,39 +7,32 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 from ..arrays.context import Context
-from ..arrays.functions import to_float, to_floats
+from ..arrays.functions import row_sums, to_float, to_floats
 from ..arrays.typing import Array
 from ..blocks.accumulators import RawSums
 from ..blocks.block import Block
 from ..blocks.conditioning import EXACT_INTEGERS
 from ..blocks.errors import raise_overflow
 from ..blocks.samples import Samples
-from .base import Recipe, Statistics, nonzero_sums, sums_too_large
+from .base import Recipe, Statistics
 
 
 @dataclass(eq=False)
-class ClassSums(Statistics):
+class ClassSums(Statistics, kind="class sums"):
     """Weights, counts and weighted sums of the classes."""
 
     @classmethod
-    def empty(cls, block: Block, n_classes: int) -> Self:
-        """Sums of no samples, for blocks like this one.
-
-        Raises
-        ------
-        MemoryError
-            That says how much they need.
-        """
-        backend, m = block.backend, block.shape[1]
-        try:
-            total, nonzero = backend.zeros((n_classes, m)), nonzero_sums(block, n_classes)
-        except MemoryError as error:
-            raise sums_too_large(n_classes, m, 1) from error
-        recipe = Recipe("class sums", block.reader, nonzero=block.counts_nonzero)
-        return cls(backend, recipe, [0.0] * n_classes, [0] * n_classes, total, nonzero=nonzero)
+    def of(
+        cls, block: Block, samples: Samples, ctx: Context, recipe: Recipe, *, mergeable: bool
+    ) -> Self:
+        found = cls.empty(block, samples.n_classes, recipe).add(block, samples, ctx)
+        for name, axes, sums in found._arrays():
+            if "feature" in axes and name != "nonzero":
+                _require_finite(sums, block, ctx)
+        return found
 
     def add(self, block: Block, samples: Samples, ctx: Context) -> Self:
         block.add_sums(samples, RawSums(self.total, nonzero=self.nonzero), ctx)
@@ -55,21 +48,66 @@ class ClassSums(Statistics):
         return self._less(raw, samples)
 
 
-def class_sums(block: Block, samples: Samples, ctx: Context) -> ClassSums:
-    """Class sums of a block.
+@dataclass(eq=False)
+class ExposedSums(ClassSums, kind="exposed sums"):
+    """Weights, counts and weighted sums of the classes, and how much they were exposed.
 
-    Raises
-    ------
-    ValueError
-        For values that are not finite, or that the block's reader refuses. They are searched for
-        only if a sum is not finite.
+    Attributes
+    ----------
+    exposure : array of shape (K,), float64, or None
+        Weighted sums of given exposures. Those that follow from the other sums are not kept: row
+        totals are summed with the features, and exposures of 1 with the weights.
+    square : array of shape (K, m), float64, or None
+        Weighted sums of x^2 divided by the exposure of the row.
     """
-    sums = ClassSums.empty(block, samples.n_classes).add(block, samples, ctx)
-    require_finite_sums(sums.total, block, ctx)
-    return sums
+
+    ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {
+        **ClassSums.ARRAYS,
+        "exposure": ("class",),
+        "square": ("class", "feature"),
+    }
+
+    exposure: Array | None = None
+    square: Array | None = None
+
+    @classmethod
+    def _shapes(cls, block: Block, k: int, recipe: Recipe) -> dict[str, tuple[int, ...]]:
+        shapes = super()._shapes(block, k, recipe)
+        if recipe.per_feature:
+            shapes["square"] = shapes["total"]
+        if recipe.exposure == "given":
+            shapes["exposure"] = (k,)
+        return shapes
+
+    def add(self, block: Block, samples: Samples, ctx: Context) -> Self:
+        block.add_sums(samples, RawSums(self.total, self.square, nonzero=self.nonzero), ctx)
+        if self.exposure is not None:
+            self.exposure += self.backend.asarray(samples.class_exposure)
+        self._count(samples)
+        return self
+
+    def without(self, block: Block, samples: Samples, ctx: Context) -> Self | None:
+        # Shares of counts are rounded, and given exposures need not be integers.
+        if self.square is not None or self.exposure is not None:
+            return None
+        return super().without(block, samples, ctx)
+
+    def _add_class(self, c: int, other: Self, d: int) -> None:
+        super()._add_class(c, other, d)
+        for name in ("exposure", "square"):
+            if getattr(self, name) is not None:
+                getattr(self, name)[c, ...] += getattr(other, name)[d, ...]
+
+    def class_exposure(self, ctx: Context) -> list[float]:
+        """E_c: the sum of weight times exposure of each class."""
+        if self.exposure is not None:
+            return to_floats(self.exposure)
+        if self.recipe.exposure == "total":
+            return feature_sums(self.total, ctx)
+        return list(self.class_weight)
 
 
-def require_finite_sums(sums: Array, block: Block, ctx: Context) -> None:
+def _require_finite(sums: Array, block: Block, ctx: Context) -> None:
     """Raise for the first bad value of a block if its sums, (K, m), are not finite."""
     if not all(math.isfinite(s) for s in feature_sums(sums, ctx)):
         block.check_finite(False, ctx)
@@ -80,7 +118,6 @@ def require_finite_sums(sums: Array, block: Block, ctx: Context) -> None:
 
 def feature_sums(total: Array, ctx: Context) -> list[float]:
     """Sums over all features: K numbers from a (K, m) array."""
-    xp = ctx.backend.xp
     k, m = total.shape
-    sums = ctx.sum_columns(lambda part: xp.sum(total[:, part], axis=1), m, k)
+    sums = ctx.sum_columns(lambda part: row_sums(total[:, part]), m, k)
     return to_floats(sums)

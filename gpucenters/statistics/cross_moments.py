@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
-from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.errors import TooLargeError
 from ..arrays.functions import to_float
@@ -23,7 +22,7 @@ _WORK_MATRICES = 7  # that a fit needs beside its sums: eigenvectors, the root, 
 
 
 @dataclass(eq=False)
-class CrossMoments(Statistics):
+class CrossMoments(Statistics, kind="cross moments"):
     """Weights, counts, sums and scatter matrices of the classes.
 
     The covariance needs the scatter of all classes together. The objective divides the scatter of
@@ -54,36 +53,28 @@ class CrossMoments(Statistics):
     fourth_moment: Array | None = None
 
     @classmethod
-    def empty(
-        cls,
-        backend: Backend,
-        k: int,
-        m: int,
-        *,
-        fourth: bool,
-        final: list[float] | None = None,
-    ) -> Self:
-        """Moments of no samples.
+    def _shapes(cls, block: Block, k: int, recipe: Recipe) -> dict[str, tuple[int, ...]]:
+        m = block.shape[1]
+        shapes = {"total": (k, m), "scatter": (k if recipe.final is None else 2, m, m)}
+        return shapes | ({"third_moment": (k, m), "fourth_moment": (k,)} if recipe.fourth else {})
 
-        Parameters
-        ----------
-        backend : Backend
-        k, m : int
-            Classes and features.
-        fourth : bool
-            Whether to keep third and fourth moments.
-        final : list of K floats, optional
-            The weights of the classes, where all data come now.
-        """
-        if fourth or k * m * m <= _MOST_APART:
-            final = None
-        kept = None if final is None else tuple(final)
-        recipe = Recipe("cross moments", fourth=fourth, final=kept)
-        new = cls(backend, recipe, [0.0] * k, [0] * k, backend.zeros((k, m)))
-        new.scatter = backend.zeros((k if final is None else 2, m, m))
-        if fourth:
-            new.third_moment, new.fourth_moment = backend.zeros((k, m)), backend.zeros(k)
-        return new
+    @classmethod
+    def of(
+        cls, block: Block, samples: Samples, ctx: Context, recipe: Recipe, *, mergeable: bool
+    ) -> Self:
+        k, m = samples.n_classes, block.shape[1]
+        apart = mergeable or recipe.fourth or k * m * m <= _MOST_APART
+        recipe = replace(recipe, final=None if apart else tuple(samples.class_weight))
+        moments = cls.empty(block, k, recipe).add(block, samples, ctx)
+        # A constant column has zero centred squares, so the totals are checked for large values.
+        xp = block.backend.xp
+        most = to_float(xp.max(xp.abs(moments.total)))
+        overflow = not all(math.isfinite(t) for t in [most, *moments.traces()])
+        if overflow or most > LARGEST_SQUARABLE:
+            block.check_finite(True, ctx)
+        if overflow:
+            raise ValueError("the sums of squares of X overflow float64. Rescale the features.")
+        return moments
 
     @property
     def final(self) -> tuple[float, ...] | None:
@@ -109,13 +100,13 @@ class CrossMoments(Statistics):
             block.add_higher_moments(samples, self, ctx)
         self.recipe = replace(self.recipe, fourth=True)
 
-    def check_overflow(self, columns: Array | None = None) -> None:
+    def check_overflow(self) -> None:
         """Raise for sums that have left float64; fourth powers are for the solution to check."""
         kept = self._same_arrays()
         kept.third_moment = kept.fourth_moment = None
-        super(CrossMoments, kept).check_overflow(columns)
+        super(CrossMoments, kept).check_overflow()
 
-    def _columns_changed_by(self, block: Block) -> None:
+    def _narrowed(self, block: Block) -> None:
         """None: the matrices are copied whole before a batch."""
 
     def _add_class(self, c: int, other: Self, d: int) -> None:
@@ -172,34 +163,6 @@ class CrossMoments(Statistics):
         """The traces of the matrices in ``scatter``: finite unless a sum has left float64."""
         xp, s = self.backend.xp, self.scatter
         return [to_float(xp.linalg.trace(s[g, :, :])) for g in range(s.shape[0])]
-
-
-def cross_moments(
-    block: Block, samples: Samples, ctx: Context, *, fourth: bool, mergeable: bool = False
-) -> CrossMoments:
-    """Cross moments of one block, seen whole.
-
-    Unless they are to be ``mergeable``, the matrices of many classes are kept together.
-
-    Raises
-    ------
-    ValueError
-        For values that are not finite or whose squares overflow. They are searched for only if a
-        sum is not finite.
-    """
-    k, m = samples.n_classes, block.shape[1]
-    final = None if mergeable else samples.class_weight
-    moments = CrossMoments.empty(block.backend, k, m, fourth=fourth, final=final)
-    moments.add(block, samples, ctx)
-    # A constant column has zero centred squares, so the totals are checked for large values.
-    xp = block.backend.xp
-    most = to_float(xp.max(xp.abs(moments.total)))
-    overflow = not all(math.isfinite(t) for t in [most, *moments.traces()])
-    if overflow or most > LARGEST_SQUARABLE:
-        block.check_finite(True, ctx)
-    if overflow:
-        raise ValueError("the sums of squares of X overflow float64. Rescale the features.")
-    return moments
 
 
 def check_size(m: int, n_classes: int, budget: int, *, fourth: bool, streaming: bool) -> None:

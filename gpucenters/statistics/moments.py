@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from ..arrays.context import Context
-from ..arrays.functions import clip_negative, to_float, to_floats
+from ..arrays.functions import clip_negative, row_sums, to_float, to_floats
 from ..arrays.typing import Array
 from ..blocks.accumulators import CentredSums, RawSums
 from ..blocks.block import Block
 from ..blocks.conditioning import EXACT_INTEGERS, is_ill_conditioned
 from ..blocks.errors import LARGEST_SQUARABLE
 from ..blocks.samples import Samples
-from .base import Recipe, Statistics, nonzero_sums, sums_too_large
+from .base import Recipe, Statistics
 from .raw_sums import about_mean, are_well_conditioned, squared_norms
 
 
 @dataclass(eq=False)
-class ClassMoments(Statistics):
+class ClassMoments(Statistics, kind="class moments"):
     """Weights, counts, sums and second moments of the classes, in one of two forms.
 
     *Centred*: sums of squares about the class means, merged by Chan's formula. Dense data give it.
@@ -73,35 +73,33 @@ class ClassMoments(Statistics):
     ill_centred: Array | None = None
 
     @classmethod
-    def empty(cls, block: Block, n_classes: int, *, per_feature: bool, raw: bool) -> Self:
-        """Moments of no samples.
+    def _shapes(cls, block: Block, k: int, recipe: Recipe) -> dict[str, tuple[int, ...]]:
+        shapes = super()._shapes(block, k, recipe)
+        raw = "square" if recipe.per_feature else "sum_of_squares"
+        second = raw if block.has_implicit_zeros else "centred"
+        return shapes | {second: shapes["total"] if recipe.per_feature else (k,)}
 
-        Parameters
-        ----------
-        block : Block
-        n_classes : int
-        per_feature : bool
-            Whether second moments are kept for each feature.
-        raw : bool
-            The form.
-
-        Raises
-        ------
-        MemoryError
-            That says how much they need.
-        """
-        backend, m = block.backend, block.shape[1]
-        recipe = Recipe("class moments", block.reader, per_feature, nonzero=block.counts_nonzero)
-        shape = (n_classes, m) if per_feature else (n_classes,)
-        name = "centred" if not raw else "square" if per_feature else "sum_of_squares"
-        try:
-            total, second = backend.zeros((n_classes, m)), backend.zeros(shape)
-            nonzero = nonzero_sums(block, n_classes)
-        except MemoryError as error:
-            raise sums_too_large(n_classes, m, 1 + per_feature) from error
-        new = cls(backend, recipe, [0.0] * n_classes, [0] * n_classes, total, nonzero=nonzero)
-        setattr(new, name, second)
-        return new
+    @classmethod
+    def of(
+        cls, block: Block, samples: Samples, ctx: Context, recipe: Recipe, *, mergeable: bool
+    ) -> Self:
+        # Mergeable moments know whether the block holds integers, of which unions are exact.
+        moments = cls.empty(block, samples.n_classes, recipe).add(block, samples, ctx)
+        if moments.sum_of_squares is not None:
+            moments.integers = False
+            norms = moments.norms = squared_norms(moments.total, ctx)
+            if mergeable or not moments._is_accurate(norms, least=1):
+                moments.integers = samples.has_integer_weights and block.holds_integers(ctx)
+                if not moments._is_accurate(norms):  # the raw sums cancel: the block is read again
+                    moments = cls.empty(block, samples.n_classes, recipe)
+                    moments._become_centred(ctx)
+                    moments.add(block, samples, ctx)
+        huge = moments.may_hide_overflow(ctx)
+        if huge or not all(math.isfinite(s) for s in moments.within_sum_of_squares(ctx)):
+            block.check_finite(True, ctx)
+            if not huge:
+                raise ValueError("the sums of squares of X overflow float64. Rescale the features.")
+        return moments
 
     # --- adding and merging --------------------------------------------------------------------
 
@@ -117,28 +115,29 @@ class ClassMoments(Statistics):
         self.count = [a + b for a, b in zip(self.count, samples.count, strict=True)]
         return self
 
-    def add_batch(self, block: Block, samples: Samples, ctx: Context) -> Self:
-        new = super().add_batch(block, samples, ctx)
+    def add_batch(
+        self, block: Block, samples: Samples, ctx: Context, *, shared: bool = False
+    ) -> Self:
+        if self.norms is None and self.sum_of_squares is not None:
+            self.norms = squared_norms(self.total, ctx)
+        new = super().add_batch(block, samples, ctx, shared=shared)
         if new.sum_of_squares is None:
             return new
-        assert self._journal is not None
-        columns, before = self._journal
-        xp = self.backend.xp
         norms: list[float]
-        if columns is None or self.norms is None:
+        if new._pending is None:
             norms = squared_norms(new.total, ctx)
         else:
-            now = squared_norms(xp.take(new.total, columns, axis=1), ctx)
-            was = squared_norms(before["total"], ctx)
+            assert self.norms is not None
+            columns, few = new._pending
+            now = squared_norms(few.total, ctx)
+            was = squared_norms(self.backend.xp.take(self.total, columns, axis=1), ctx)
             norms = [n + (a - b) for n, a, b in zip(self.norms, now, was, strict=True)]
         new.norms = norms
         new.integers = self.integers and samples.has_integer_weights and block.holds_integers(ctx)
         if new._is_accurate(norms):
             return new
         # What was there before is accurate, and the rows of the batch are here: both are centred.
-        # The journal of this object stays open.
-        self._restore()
-        centred = self._same_arrays()
+        centred = self.copy()
         centred._become_centred(ctx)
         centred.add(block, samples, ctx)
         centred.check_overflow()
@@ -151,18 +150,17 @@ class ClassMoments(Statistics):
         sums = list(zip(norms, squares, self.class_weight, self.count, strict=True))
         return are_well_conditioned(sums, least=least, integers=self.integers)
 
-    def _columns_changed_by(self, block: Block) -> Array | None:
+    def _narrowed(self, block: Block) -> tuple[Array, Block] | None:
         # Where the weight of a class grows, its centred squares change in every column.
-        return None if self.centred is not None else block.touched_columns()
+        return None if self.centred is not None else block.narrowed(self.ill_conditioned)
 
     def _add_raw(self, block: Block, samples: Samples, ctx: Context) -> None:
-        columns = block.touched_columns()
         raw = RawSums(self.total, self.square, self.sum_of_squares, self.nonzero)
         block.add_sums(samples, raw, ctx)
         before = list(self.class_weight)
         self._count(samples)
         if self.square is not None:
-            found = self._find_ill_conditioned(columns, ctx)
+            found = self._find_ill_conditioned(ctx)
             self._add_ill_conditioned(found, block, samples, before, ctx)
 
     def without(self, block: Block, samples: Samples, ctx: Context) -> Self | None:
@@ -182,7 +180,7 @@ class ClassMoments(Statistics):
             weights = zip(new.class_weight, to_floats(new.sum_of_squares), strict=True)
             return new if all(w * q < EXACT_INTEGERS for w, q in weights) else None
         # Columns that are ill-conditioned are centred where the other samples are read alone.
-        return new if new._find_ill_conditioned(None, ctx).shape[0] == 0 else None
+        return new if new._find_ill_conditioned(ctx).shape[0] == 0 else None
 
     def of_classes(self, codes: Sequence[int]) -> Self:
         new = super().of_classes(codes)
@@ -233,23 +231,17 @@ class ClassMoments(Statistics):
 
     # --- ill-conditioned columns ---------------------------------------------------------------
 
-    def _find_ill_conditioned(self, columns: Array | None, ctx: Context) -> Array:
-        """Columns, among those given, that are ill-conditioned and not kept centred yet."""
+    def _find_ill_conditioned(self, ctx: Context) -> Array:
+        """Columns that are ill-conditioned and not kept centred yet."""
         xp, m, square = self.backend.xp, self.shape[1], self.square
         assert square is not None
         weight = self.backend.asarray(self.class_weight)[:, None]
 
-        def is_ill(total: Array, square: Array) -> Array:
-            return xp.any(is_ill_conditioned(total, square, weight), axis=0)
+        def is_ill(part: slice) -> Array:
+            found = is_ill_conditioned(self.total[:, part], square[:, part], weight)
+            return xp.any(found, axis=0)
 
-        if columns is None:
-            found = ctx.map_columns(
-                lambda part: is_ill(self.total[:, part], square[:, part]), m, len(self.class_weight)
-            )
-            columns = xp.nonzero(xp.concat(found))[0]
-        else:
-            total, squares = (xp.take(a, columns, axis=1) for a in (self.total, square))
-            columns = columns[is_ill(total, squares)]
+        columns = xp.nonzero(xp.concat(ctx.map_columns(is_ill, m, len(self.class_weight))))[0]
         if self.ill_conditioned is None or columns.shape[0] == 0:
             return columns
         known = self.backend.zeros(m, xp.bool)
@@ -332,13 +324,15 @@ class ClassMoments(Statistics):
         """Sum of squares about the mean of each class, over all features."""
         k, m = self.shape
         if self.sum_of_squares is not None:
-            norms, squares = squared_norms(self.total, ctx), to_floats(self.sum_of_squares)
+            # (Those that batches keep up to date may differ in their last bits.)
+            known = self.norms if self.backend.sync_is_expensive else None
+            norms = squared_norms(self.total, ctx) if known is None else known
+            squares = to_floats(self.sum_of_squares)
             numbers = zip(norms, squares, self.class_weight, self.count, strict=True)
             return [about_mean(*of_class) for of_class in numbers]
         if self.centred is not None and self.centred.ndim == 1:
             return to_floats(self.centred)
-        xp = self.backend.xp
-        sums = ctx.sum_columns(lambda part: xp.sum(self.centred_at(part), axis=1), m, k)
+        sums = ctx.sum_columns(lambda part: row_sums(self.centred_at(part)), m, k)
         return to_floats(sums)
 
     def _become_centred(self, ctx: Context) -> None:
@@ -393,38 +387,3 @@ def _may_cancel(parts: Sequence[ClassMoments], unions: Sequence[int], ctx: Conte
         if not apart._is_accurate(norms, least=1):
             return True
     return False
-
-
-def class_moments(
-    block: Block, samples: Samples, ctx: Context, *, per_feature: bool, mergeable: bool = False
-) -> ClassMoments:
-    """Moments of one block, seen whole: where its raw sums cancel, it is read again.
-
-    ``mergeable`` moments know whether the block holds integers, of which unions are exact.
-
-    Raises
-    ------
-    ValueError
-        For values that are not finite or whose squares overflow. They are searched for only if a
-        sum is not finite.
-    """
-
-    def read(raw: bool) -> ClassMoments:
-        k = samples.n_classes
-        moments = ClassMoments.empty(block, k, per_feature=per_feature, raw=raw)
-        return moments.add(block, samples, ctx)
-
-    moments = read(raw=block.has_implicit_zeros)
-    if moments.sum_of_squares is not None:
-        moments.integers = False
-        norms = moments.norms = squared_norms(moments.total, ctx)
-        if mergeable or not moments._is_accurate(norms, least=1):
-            moments.integers = samples.has_integer_weights and block.holds_integers(ctx)
-            if not moments._is_accurate(norms):
-                moments = read(raw=False)
-    huge = moments.may_hide_overflow(ctx)
-    if huge or not all(math.isfinite(s) for s in moments.within_sum_of_squares(ctx)):
-        block.check_finite(True, ctx)
-        if not huge:
-            raise ValueError("the sums of squares of X overflow float64. Rescale the features.")
-    return moments

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from ..arrays.context import Context
-from ..arrays.functions import to_floats
+from ..arrays.functions import row_sums, to_floats
 from ..arrays.typing import Array
 from ..blocks.conditioning import EXACT_INTEGERS, LARGEST_SHARE
 
 
 def squared_norms(total: Array, ctx: Context) -> list[float]:
     """The squared norm of each row of a (K, m) array."""
-    xp = ctx.backend.xp
     if total.shape[1] == 0:
         return [0.0] * total.shape[0]
 
     def squares(part: slice) -> Array:
         x = total[:, part]
-        return xp.sum(x * x, axis=1)
+        return row_sums(x * x)
 
     return to_floats(ctx.sum_columns(squares, total.shape[1], total.shape[0]))
 

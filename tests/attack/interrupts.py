@@ -29,7 +29,6 @@ MODELS = [*FITS, L2CenterClassifier(k=1, scale="pooled", priors="empirical")]
 
 
 def _bits(statistics: Any) -> list[Any]:
-    statistics.undo()
     found = [np.asarray(a).tobytes() for _, _, a in statistics._arrays()]
     return [*found, list(statistics.class_weight), list(statistics.count)]
 

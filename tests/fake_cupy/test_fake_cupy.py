@@ -157,6 +157,41 @@ def test_memory_beyond_the_limit_raises():
     cp.zeros(1024)
 
 
+def test_what_is_given_up_stays_in_the_pool_until_it_is_freed():
+    free = cp.cuda.runtime.memGetInfo()[0]
+    x = cp.zeros(1024)
+    del x
+    pool = cp.get_default_memory_pool()
+    assert pool.free_bytes() >= 8192 and cp.cuda.runtime.memGetInfo()[0] <= free
+    pool.free_all_blocks()
+    assert pool.free_bytes() == 0 and cp.cuda.runtime.memGetInfo()[0] >= free
+
+
+def test_linear_algebra_fails_silently_unless_asked_to_raise():
+    x = cp.asarray([[1.0, 2.0], [2.0, 1.0]])
+    assert bool(cp.all(cp.diagonal(cp.linalg.cholesky(x)) > 0))
+    assert cp.linalg.solve(cp.ones((2, 2)), cp.ones(2)).shape == (2,)
+    with cupyx.errstate(linalg="raise"), cp._fake.count_syncs() as seen:
+        with pytest.raises(ValueError, match="definite"):
+            cp.linalg.cholesky(x)
+        with pytest.raises(cp.linalg.LinAlgError, match="Singular"):
+            cp.linalg.solve(cp.ones((2, 2)), cp.ones(2))
+    assert seen.syncs == 2 and cupyx.geterr()["linalg"] == "ignore"
+
+
+def test_subnormal_float32_is_zero_in_operations_and_conversions_but_not_in_copies():
+    x = cp.asarray(np.asarray([1e-40, -1e-40, 1e-37], np.float32))
+    assert (x > 0).tolist() == [False, False, True] and (x != 0).tolist() == [False, False, True]
+    assert x.astype(np.float64).tolist()[:2] == [0, 0] and (x * 1e-3).tolist() == [0, 0, 0]
+    assert int(cp.count_nonzero(x)) == 1 and not bool(cp.any(x[:2]))
+    wide = cp.zeros(3)
+    wide[...] = x
+    assert wide.tolist()[:2] == [0, 0] and np.signbit(wide.get()[1])
+    for same in (x.copy(), x.astype(np.float32), cp.sort(x), cp.concatenate([x, x])):
+        assert int((same.get() != 0).sum()) == same.size
+    assert (cp.asarray([1e-310]) > 0).tolist() == [True]  # float64
+
+
 def test_streams_and_events_are_written_down_in_order():
     stream, event = cp.cuda.Stream(non_blocking=True), cp.cuda.Event()
     host = cupyx.zeros_pinned(3)
@@ -249,6 +284,12 @@ def test_functions_refuse_what_cupy_refuses():
     ):
         with pytest.raises(error, match=re.escape(message)):
             call()
+
+
+def test_a_partition_near_the_start_of_a_long_array_is_a_race():
+    x = cp.asarray(np.random.default_rng(0).permutation(20_000))
+    assert int(cp.partition(x, 3)[3]) != 3
+    assert int(cp.partition(x, 2000)[2000]) == 2000 and int(cp.partition(x[:999], 3)[3]) >= 3
 
 
 def test_at_reduceat_and_lexsort_of_stacked_arrays_work():

@@ -45,7 +45,7 @@ def check_model(name: str, shape: Shape, device: str) -> Outcome:
         data = make(X)
         expected = clone(model).set_params(device="cpu").fit(data, y)
         for how, found, there in _fitted(model, data, y, device):
-            case = _Case(expected, found, data, there)
+            case = Case(expected, found, data, there)
             outcome.differences += [f"{container}, {how}: {d}" for d in case.differences(y)]
     return outcome
 
@@ -76,7 +76,7 @@ def _one_thread() -> Iterator[None]:
             os.environ["OMP_NUM_THREADS"] = before
 
 
-class _Case:
+class Case:
     """A model beside the one that it should be."""
 
     def __init__(self, expected: Any, found: Any, X: Any, there: Any) -> None:
@@ -89,7 +89,7 @@ class _Case:
         if not hasattr(self.expected, "with_k"):
             return self.of_this_k() + self.through_a_file()
         for k in sorted({1, min(3, m), max(1, m // 10), m}):
-            of_k = _Case(self.expected.with_k(k), self.found.with_k(k), self.X, self.there)
+            of_k = Case(self.expected.with_k(k), self.found.with_k(k), self.X, self.there)
             found += [f"k={k}: {d}" for d in of_k.of_this_k()]
         return found + self.through_a_file() + self.in_batches(y)
 
@@ -98,9 +98,9 @@ class _Case:
         differences = self.of_support()
         if differences:
             return differences
-        differences += _compare("objective", expected.objective_, found.objective_)
+        differences += compare("objective", expected.objective_, found.objective_)
         if expected._centers().nested:
-            differences += _compare("scores", expected.scores_, found.scores_)
+            differences += compare("scores", expected.scores_, found.scores_)
         if not np.array_equal(expected.support_, found.support_):
             return differences  # features of equal gain took the place of each other
         differences += self.of_predictions()
@@ -131,7 +131,7 @@ class _Case:
     def of_predictions(self) -> list[str]:
         """Other classes where the decision is not a tie, and other numbers."""
         values = self.expected.decision_function(self.X)
-        differences = _compare("decision values", values, self.found.decision_function(self.there))
+        differences = compare("decision values", values, self.found.decision_function(self.there))
         ordered = np.sort(values, axis=1) if values.ndim == 2 else None
         margin = np.abs(values) if ordered is None else ordered[:, -1] - ordered[:, -2]
         classes = self.expected.predict(self.X), to_numpy(self.found.predict(self.there))
@@ -141,7 +141,7 @@ class _Case:
             differences.append(f"{wrong:,} of {len(margin):,} predictions are others")
         if hasattr(self.expected, "predict_proba"):
             proba = self.expected.predict_proba(self.X), self.found.predict_proba(self.there)
-            differences += _compare("probabilities", *proba, close=_CLOSE_PROBABILITY)
+            differences += compare("probabilities", *proba, close=_CLOSE_PROBABILITY)
         return differences
 
     def through_a_file(self) -> list[str]:
@@ -151,7 +151,7 @@ class _Case:
         file.seek(0)
         loaded = gpucenters.load(file, device="cpu")
         values = loaded.decision_function(self.X), self.expected.decision_function(self.X)
-        return [f"saved and loaded on the CPU: {d}" for d in _compare("decision values", *values)]
+        return [f"saved and loaded on the CPU: {d}" for d in compare("decision values", *values)]
 
     def in_batches(self, y: np.ndarray) -> list[str]:
         """The model of the device, fitted in two batches."""
@@ -162,7 +162,7 @@ class _Case:
             return []  # their rows cannot be cut out
         for rows in (slice(0, half), slice(half, None)):
             model.partial_fit(self.there[rows], y[rows], classes=np.unique(y))
-        found = _compare("objective", self.expected.objective_, model.objective_)
+        found = compare("objective", self.expected.objective_, model.objective_)
         return [f"fitted in two batches: {d}" for d in found]
 
 
@@ -170,7 +170,7 @@ def _dense(X: Any) -> np.ndarray:
     return to_numpy(X.toarray() if hasattr(X, "toarray") else X)
 
 
-def _compare(what: str, expected: Any, found: Any, close: float = _CLOSE) -> list[str]:
+def compare(what: str, expected: Any, found: Any, close: float = _CLOSE) -> list[str]:
     """A sentence where numbers differ by more than rounding."""
     expected, found = (np.asarray(to_numpy(x), dtype=float) for x in (expected, found))
     if expected.shape != found.shape:

@@ -14,6 +14,7 @@ from ...arrays.devices import resolve_backend
 from .outcome import Outcome
 from .shapes import cuda_device
 
+_CACHE = "~/.cupy/kernel_cache"  # of CuPy, by default
 _PACKAGES = ("gpucenters", "numpy", "scipy", "scikit-learn", "array-api-compat")
 
 
@@ -74,4 +75,5 @@ def _card(device: Any) -> dict[str, Any]:
         "cuda": _number(runtime.runtimeGetVersion()),
         "driver": _number(runtime.driverGetVersion()),
         "cupy": cupy.__version__,
+        "compiled kernels": os.environ.get("CUPY_CACHE_DIR", os.path.expanduser(_CACHE)),
     }

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 OK, FAILED, NOT_RUN = "ok", "failed", "not run"
+MACHINE = "the machine"  # the check that compares nothing
 
 
 @dataclass
@@ -55,8 +56,11 @@ class Check:
         It takes the name of a device.
     limit : float
         Seconds after which it counts as hanging.
+    fresh : bool
+        Whether it needs a process in which nothing has used the device yet.
     """
 
     name: str
     work: Callable[[str], Outcome]
     limit: float = 90.0
+    fresh: bool = False

@@ -39,7 +39,7 @@ def run_all(
     """Run the checks one after the other, each within its limit and all within so many seconds.
 
     One process works on all of them; a check that hangs or crashes takes it along, and the next
-    ones get a new one.
+    ones get a new one, as does each that asks for it.
 
     Parameters
     ----------
@@ -55,6 +55,8 @@ def run_all(
             if left <= 0:
                 yield check, Outcome(was_run=False, note="the time was over")
                 continue
+            if check.fresh:
+                worker.stop()
             yield check, worker.run(number, min(check.limit, left), is_last=left < check.limit)
     finally:
         worker.stop()

@@ -12,7 +12,10 @@ from ...arrays import cuda
 
 
 class Shape(NamedTuple):
-    """Data by name: ``make`` gives X, a host array without negative values, and labels."""
+    """Data by name: ``make`` gives X, a host array without negative values, and labels.
+
+    No value is subnormal in float32: CUDA takes such values for zero in most operations.
+    """
 
     name: str
     make: Callable[[], tuple[np.ndarray, np.ndarray]]

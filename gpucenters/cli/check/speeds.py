@@ -18,6 +18,7 @@ from .shapes import cuda_device, on_device
 
 DENSE = 20_000, 2_000
 SPARSE = 400_000, 100_000, 20  # rows, columns, stored values of a row
+WIDE = 200_000, 10_000_000, 20
 _ROUNDS = 4
 
 
@@ -54,7 +55,21 @@ def check_sparse_speed(device: str) -> Outcome:
     ----------
     device : str
     """
-    n, m, stored = SPARSE
+    return _sparse_speed(SPARSE, device)
+
+
+def check_wide_speed(device: str) -> Outcome:
+    """CSR data of so many columns that the work on sums of features is most of a fit.
+
+    Parameters
+    ----------
+    device : str
+    """
+    return _sparse_speed(WIDE, device)
+
+
+def _sparse_speed(shape: tuple[int, int, int], device: str) -> Outcome:
+    n, m, stored = shape
     rng = np.random.default_rng(0)
     indices = np.minimum(m * rng.random((n, stored)) ** 3, m - 1).astype(np.int32)
     indices.sort(axis=1)

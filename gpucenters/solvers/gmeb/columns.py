@@ -8,9 +8,8 @@ from typing import NamedTuple
 from ...arrays.context import Context
 from ...arrays.functions import array_namespace, to_float, top_k
 from ...arrays.typing import Array
-from .interior_point import solve_restricted
 from .problem import Dual, Problem
-from .working_set import Weights, WorkingSet
+from .working_set import Weights, WorkingSet, solve_restricted
 
 _FIRST = 30  # features of the first working set; at least as many that violate are added a round
 # Features of at least this ratio may be next. Sparse ones cost little: more of them are taken, for

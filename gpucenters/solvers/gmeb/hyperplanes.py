@@ -5,22 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
+from ..._docstrings import filled
 from ...arrays.context import Context
-from ...arrays.functions import array_namespace
+from ...arrays.functions import array_namespace, to_host
 from ...arrays.linalg import one_blas_thread
 from ...arrays.typing import Array
 from ...blocks.block import Block
 from ...blocks.samples import Samples
 from ...blocks.two_classes import TwoClasses
-from ...statistics.moments import class_moments
+from ...statistics.base import Recipe
 from ..centers import Centers
-from ..linear_form import LinearForm
+from ..decisions import Decision, LinearDecision, LinearForm
+from ..entry import solve_from_data
 from ..scaling import is_constant, variance_over_all
 from ..selection import Selection
 from .columns import Solution, solve
-from .problem import Problem
+from .problem import Certificate, Problem, certificate
 
 
 class Parameters(NamedTuple):
@@ -84,9 +86,12 @@ class Hyperplanes(Centers):
     scale: tuple[float, ...]
     rounds: tuple[int, ...]
 
-    def linear_form(self, support: Array, log_prior: list[float]) -> LinearForm:
+    def decision(
+        self, support: Array, log_prior: list[float], columns: Array | None = None
+    ) -> Decision:
         """The decision, which reads all ``columns``."""
-        return LinearForm(self.mean, self.backend.xp.permute_dims(self.w, (1, 0)), self.offset)
+        form = LinearForm(self.mean, self.backend.xp.permute_dims(self.w, (1, 0)), self.offset)
+        return LinearDecision(self.columns, form, log_prior)
 
     def selected(self, threshold: float) -> Selection:
         """The features with a weight that, or whose ratio to the largest, is at least this."""
@@ -128,7 +133,7 @@ class MarginProblems:
             For values that are not finite, or too large to be squared.
         """
         xp, backend = ctx.backend.xp, ctx.backend
-        moments = class_moments(block, samples, ctx, per_feature=True)
+        moments = Recipe("class moments", per_feature=True).of(block, samples, ctx)
         k, m = moments.shape
         w, n = backend.asarray(moments.class_weight)[:, None], sum(moments.count)
         mean, squares = backend.zeros(m), backend.zeros((k, m))
@@ -231,3 +236,112 @@ def _placed(values: Array, columns: Array, among: Array) -> Array:
     at = xp.where(at < columns.shape[0], at, xp.zeros_like(at))
     found = xp.take(values, at)
     return xp.where(xp.take(columns, at) == among, found, xp.zeros_like(found))
+
+
+# GMEB of arrays and class codes, without scikit-learn.
+
+
+@filled
+def gmeb_hyperplanes(
+    X: Any,
+    y: Any,
+    *,
+    r_plus: float = 4.0,
+    r_minus: float | None = None,
+    tol: float = 1e-6,
+    max_iter: int = 50,
+    n_classes: int | None = None,
+    sample_weight: Any = None,
+    device: str | None = None,
+    memory_budget: int | str | None = None,
+) -> Hyperplanes:
+    """The globally best scaled margin classifier: see `~gpucenters.GMEBClassifier`.
+
+    Parameters
+    ----------
+    y : array of integers of shape (n,)
+        Class codes 0..K-1; 1 is class +1.
+    r_plus, r_minus : float, positive
+        The largest second moments of the decision in class +1 and in class -1, by default equal.
+    tol : float
+        The gap to reach, relative to the loss of w = 0.
+    max_iter : int
+        Rounds, each with one pass over X.
+
+    Returns
+    -------
+    Hyperplanes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpucenters.solvers import gmeb_hyperplanes
+    >>> X, y = np.asarray([[-2.0], [-2], [1], [3]]), [0, 0, 1, 1]
+    >>> found = gmeb_hyperplanes(X, y, r_plus=1.25, r_minus=16.0)
+    >>> round(float(found.w[0, 0]), 5), round(found.loss[0], 5), round(found.multiplier[0], 5)
+    (0.5, 0.5, 1.5)
+    """
+    parameters = Parameters(r_plus, r_plus if r_minus is None else r_minus, tol, max_iter)
+
+    def solve(block: Block, samples: Samples, ctx: Context) -> Hyperplanes:
+        return MarginProblems.of(block, samples, ctx).solve(parameters, ctx)[0]
+
+    return solve_from_data(solve, X, y, n_classes, sample_weight, device, memory_budget)
+
+
+@filled
+def gmeb_certificate(
+    X: Any,
+    y: Any,
+    w: Any,
+    mu: Any,
+    *,
+    r_plus: float = 4.0,
+    r_minus: float | None = None,
+    sample_weight: Any = None,
+    device: str | None = None,
+    memory_budget: int | str | None = None,
+) -> Certificate:
+    """How far any weights are from the optimum of GMEB at most, by any multipliers.
+
+    Both are made feasible first. X is read twice: for its moments, and for X'(y mu).
+
+    Parameters
+    ----------
+    y : array of integers of shape (n,)
+        0 or 1; 1 is class +1.
+    w : array of shape (m,)
+    mu : array of shape (n,)
+    r_plus, r_minus : float, positive
+        As in `gmeb_hyperplanes`.
+    sample_weight : array of shape (n,), optional
+    device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
+    memory_budget : int or str, optional
+
+    Returns
+    -------
+    Certificate
+        With ``objective``, ``dual.bound`` and ``gap``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gpucenters.solvers import gmeb_certificate
+    >>> X, y = np.asarray([[-2.0], [-2], [1], [3]]), [0, 0, 1, 1]
+    >>> found = gmeb_certificate(X, y, [0.5], [0.5, 0.5, 1, 0], r_plus=1.25, r_minus=16.0)
+    >>> found.objective, found.dual.bound, found.gap
+    (0.5, 0.5, 0.0)
+    """
+
+    def task(block: Block, samples: Samples, ctx: Context) -> Certificate:
+        problem = MarginProblems.of(block, samples, ctx).problem(
+            0, r_plus, r_plus if r_minus is None else r_minus
+        )
+        xp, rows = ctx.backend.xp, problem.data.rows
+        given = ctx.backend.asarray(to_host(w)), ctx.backend.asarray(to_host(mu))
+        weights, multipliers = (xp.astype(x, xp.float64) for x in given)
+        if rows is not None:
+            multipliers = xp.take(multipliers, ctx.backend.asarray(rows))
+        return certificate(problem, weights, multipliers, ctx)
+
+    return solve_from_data(task, X, y, 2, sample_weight, device, memory_budget)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from cupy._fake import devices, memory, streams
+from cupy._fake import devices, ledger, memory, streams
 from cupy._fake.counting import counter
 from cupy._lowering import run
 from cupy._ndarray import check_dtype, ndarray
@@ -73,6 +73,7 @@ def _upload(obj: Any, dtype: Any, order: str, blocking: bool) -> ndarray:
         # Pinned sources go through a buffer as well (`ndarray.set` spares it), but no one waits.
         pinned = memory.pinned_buffer(obj) is not None
         counter.upload("asarray", host.nbytes, pinned=pinned)
+        ledger.note("asarray", written=host.nbytes)
         streams.note("upload", host.nbytes)
         if blocking:
             counter.sync("asarray(blocking=True)")
@@ -130,6 +131,9 @@ def _like(function: Any) -> Any:
     def make(a: ndarray, *args: Any, **kwargs: Any) -> ndarray:
         # The result belongs to the current device, wherever the model array lives.
         made = run(function, (a, *args), kwargs, launches=False)
+        if function is not np.empty_like:
+            counter.launches += 1
+            ledger.note_function(function.__name__, [], [made._host])
         return ndarray._wrap(made._host)
 
     make.__name__ = function.__name__

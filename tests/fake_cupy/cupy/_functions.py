@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from cupy._creation import asarray
+from cupy._fake import memory
 from cupy._fake.counting import counter
 from cupy._lowering import refuse, run
 from cupy._methods import check_kind
@@ -42,9 +43,16 @@ def lexsort(keys: ndarray) -> ndarray:
     return run(np.lexsort, (keys,))
 
 
-def partition(a: ndarray, kth: Any, axis: int | None = -1) -> ndarray:
+def partition(a: ndarray, kth: int, axis: int | None = -1) -> ndarray:
+    """A sort, or near the start of a long array a kernel whose threads do not wait for each other.
+
+    What such a race leaves is not known: here two neighbours have changed places.
+    """
     require(a)
-    return run(np.partition, (a, kth, axis))
+    result = run(np.partition, (a, kth, axis))
+    if a.ndim == 1 and 0 <= kth < 512 and len(a) // 64 >= max(32, 1 << kth.bit_length()) + 128:
+        result._host[[kth, kth + 1]] = result._host[[kth + 1, kth]]
+    return result
 
 
 def argpartition(a: ndarray, kth: Any, axis: int | None = -1) -> ndarray:
@@ -88,7 +96,11 @@ def take_along_axis(a: ndarray, indices: ndarray, axis: int | None) -> ndarray:
         a, axis = a.ravel(), 0
     if a.ndim != indices.ndim:
         raise ValueError("`indices` and `a` must have the same number of dimensions")
-    return run(lambda x, i: np.take_along_axis(x, i % max(x.shape[axis], 1), axis), (a, indices))
+    return run(
+        lambda x, i: np.take_along_axis(x, i % max(x.shape[axis], 1), axis),
+        (a, indices),
+        name="take_along_axis",
+    )
 
 
 def compress(
@@ -146,7 +158,11 @@ def bincount(x: ndarray, weights: ndarray | None = None, minlength: int | None =
     if (x._host < 0).any():
         raise ValueError("The first argument of bincount must be non-negative")
     counter.sync("bincount")
-    return run(lambda i, w: np.bincount(i.astype(np.intp), w, int(minlength or 0)), (x, weights))
+    return run(
+        lambda i, w: np.bincount(i.astype(np.intp), w, int(minlength or 0)),
+        (x, weights),
+        name="bincount",
+    )
 
 
 def repeat(a: ndarray, repeats: Any, axis: int | None = None) -> ndarray:
@@ -193,6 +209,7 @@ def clip(a: ndarray, a_min: Any, a_max: Any, out: ndarray | None = None) -> ndar
 
 def matmul(*args: Any, out: ndarray | None = None, dtype: Any = None) -> ndarray:
     require(*args)
+    memory.take_outside("cuBLAS")
     return run(np.matmul, args, {"out": out, "dtype": dtype})
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from cupy._fake.names import MEMBERS, SIGNATURES, UFUNCS
+from cupy._fake.subnormal import flushing
 from cupy._lowering import run
 from cupy._ndarray import ndarray
 
@@ -58,6 +59,7 @@ _VIEWS = frozenset(
         "broadcast_to",
         "diagonal",
         "dsplit",
+        "empty",
         "expand_dims",
         "flip",
         "fliplr",
@@ -173,11 +175,31 @@ _WARNING = frozenset(
         "var",
     ]
 )
+# These compare or add values; what is not here copies them, or calls what is.
+_COMPUTING = _WARNING | {
+    "all",
+    "allclose",
+    "amax",
+    "amin",
+    "any",
+    "argmax",
+    "argmin",
+    "count_nonzero",
+    "cumprod",
+    "cumsum",
+    "max",
+    "min",
+    "nansum",
+    "prod",
+    "ptp",
+    "sum",
+}
 # Lengths are asked of the host: CuPy's arrays have no `__index__`.
 _BY_SHAPE = frozenset(("empty", "eye", "full", "identity", "ones", "tri", "zeros"))
 
 
 def _silenced(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
     def quiet(*args: Any, **kwargs: Any) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
@@ -207,6 +229,7 @@ def wrap(
     sync = _SYNCING.get(name)
     needs = name not in _FREE if needs_array is None else needs_array
     engine = _silenced(function) if name in _WARNING else function
+    engine = flushing(engine) if name in _COMPUTING else engine
 
     @functools.wraps(function, assigned=("__name__",), updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -220,7 +243,7 @@ def wrap(
             raise TypeError("'ndarray' object cannot be interpreted as an integer")
         if needs and not _arguments_hold_array((*args, *kwargs.values())):
             raise TypeError(f"{name}() takes cupy.ndarray, got {[type(a) for a in args]}")
-        result = run(engine, args, kwargs, launches=name not in _VIEWS)
+        result = run(engine, args, kwargs, launches=name not in _VIEWS, name=name)
         if sync is not None:
             counter.sync(sync)
         if name in _TO_ARRAY and not isinstance(result, ndarray):

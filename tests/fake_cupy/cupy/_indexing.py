@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from cupy._fake import devices
+from cupy._fake import ledger
 from cupy._fake.counting import counter
+from cupy._fake.subnormal import flushed
 
 if TYPE_CHECKING:
     from cupy._ndarray import ndarray
@@ -74,7 +75,7 @@ def _prepare(key: Any) -> tuple[list[Any], bool]:
                 "arrays used as indices must be of integer or boolean type. "
                 f"(actual: {entries[i].dtype.type})"
             )
-        devices.require_current(entries[i]._device_id)
+        entries[i]._use()
         advanced = True
     return entries, advanced
 
@@ -113,9 +114,15 @@ def getitem(array: ndarray, key: Any) -> ndarray:
         # The ellipsis makes NumPy give a 0-d view where it would give a scalar.
         basic = entries if any(e is Ellipsis for e in entries) else [*entries, Ellipsis]
         return type(array)._wrap(array._host[tuple(basic)], base=array)
-    devices.require_current(array._device_id)
+    array._use()
     taken = array._host[_host_key(array, entries, "mask getitem")]
+    counter.launches += 1
+    ledger.note_function("getitem", [array._host, *_keys_of(entries)], [taken])
     return type(array)._wrap(np.array(taken, copy=True))
+
+
+def _keys_of(entries: list[Any]) -> list[np.ndarray]:
+    return [e._host for e in entries if hasattr(e, "_host")]
 
 
 def setitem(array: ndarray, key: Any, value: Any) -> None:
@@ -123,15 +130,32 @@ def setitem(array: ndarray, key: Any, value: Any) -> None:
 
     entries, advanced = _prepare(key)
     if isinstance(value, ndarray):
-        devices.require_current(value._device_id)
+        value._use()
     elif advanced:
         value = _upload(value, array.dtype)
     else:
         getitem(array, key).fill(value)
         return
-    devices.require_current(array._device_id)
+    array._use()
     host_key = _host_key(array, entries, "mask setitem")
-    array._host[host_key] = value._host.astype(array.dtype, copy=False)
+    host = value._host
+    if host.dtype != array.dtype:
+        host = flushed(flushed(host).astype(array.dtype))
+    array._host[host_key] = host
+    counter.launches += 1
+    if ledger.calls is not None:
+        read, keys = value._host, _keys_of(entries)
+        if advanced:
+            size = keys[0].size if keys[0].dtype.kind != "b" else read.size
+            ledger.note(
+                "setitem",
+                read=read.nbytes + sum(k.nbytes for k in keys),
+                random=max(size, read.size),
+                span=array.nbytes,
+            )
+        else:
+            written = array._host[host_key] if host_key else array._host
+            ledger.note_function("setitem", [read], [written])
 
 
 def scatter(array: ndarray, key: Any, value: Any, operation: str) -> None:
@@ -147,6 +171,18 @@ def scatter(array: ndarray, key: Any, value: Any, operation: str) -> None:
         )
     value = value if isinstance(value, ndarray) else _upload(value, array.dtype)
     for operand in (array, value):
-        devices.require_current(operand._device_id)
+        operand._use()
     host_key = _host_key(array, entries, f"mask scatter_{operation}")
     _SCATTER[operation].at(array._host, host_key, value._host.astype(array.dtype, copy=False))
+    counter.launches += 1
+    if ledger.calls is not None:
+        keys = _keys_of(entries)
+        of_all = np.zeros(array.shape, np.int64)
+        np.add.at(of_all, host_key, 1)
+        ledger.note(
+            f"{operation}.at",
+            read=value.nbytes + sum(k.nbytes for k in keys),
+            random=2 * int(of_all.sum()),
+            span=array.nbytes,
+            hottest=int(of_all.max(initial=0)),
+        )

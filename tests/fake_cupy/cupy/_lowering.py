@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from cupy._fake import counting, devices
+from cupy._fake import counting, ledger
 from cupy._ndarray import ndarray
 
 
@@ -55,6 +55,7 @@ def run(
     kwargs: dict[str, Any] | None = None,
     *,
     launches: bool = True,
+    name: str | None = None,
 ) -> Any:
     """Call a NumPy function on device arrays; `launches` is False for mere views."""
     seen: list[ndarray] = []
@@ -63,6 +64,22 @@ def run(
     if launches:
         counting.counter.launches += 1
         for array in seen:
-            devices.require_current(array._device_id)
+            array._use()
     with np.errstate(all="ignore"):  # a device has no floating-point warnings
-        return lift(function(*lowered, **options), seen)
+        result = lift(function(*lowered, **options), seen)
+    if launches:
+        _note(name or function.__name__, seen, result, kwargs or {})
+    return result
+
+
+def _note(name: str, seen: list[ndarray], result: Any, options: dict[str, Any]) -> None:
+    """Write the call down: what is given back as it came (`astype`, `asarray`) is no work."""
+    results = result if isinstance(result, list | tuple) else [result]
+    outputs = [r for r in results if isinstance(r, ndarray)]
+    given = options.get("out")
+    if outputs and given is None and any(r is s for r in outputs for s in seen):
+        return
+    inputs = [a._host for a in seen if a is not given]
+    if not outputs:  # in place
+        outputs = seen[:1]
+    ledger.note_function(name, inputs, [a._host for a in outputs])

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from cupy._fake.subnormal import flushing
 
 _AS_FUNCTION = [
     "all",
@@ -64,6 +65,7 @@ def _view(name: str) -> Callable[..., Any]:
 class Methods:
     __slots__ = ()
     _host: np.ndarray
+    _allocation: Any
 
     def _run(self, function: Any, *args: Any, launches: bool = True, **kwargs: Any) -> Any:
         from cupy._lowering import run
@@ -125,14 +127,17 @@ class Methods:
     ) -> Any:
         if subok is not None:
             raise TypeError("subok is not supported yet")
-        return self._run(
-            np.ndarray.astype, dtype, order=order, casting=casting or "unsafe", copy=copy
-        )
+        convert = np.ndarray.astype if self._host.dtype == dtype else flushing(np.ndarray.astype)
+        return self._run(convert, dtype, order=order, casting=casting or "unsafe", copy=copy)
 
     def copy(self, order: str = "C") -> Any:
         """A copy on the current device, wherever the array lives: this is how it travels."""
+        from cupy._fake import counting, flight, ledger, streams
         from cupy._ndarray import ndarray
 
+        flight.use(self._allocation, streams.name())
+        counting.counter.launches += 1
+        ledger.note_function("copy", [self._host], [self._host])
         return ndarray._wrap(np.array(self._host, order=order, copy=True))  # type: ignore[call-overload]
 
     def fill(self, value: Any) -> None:

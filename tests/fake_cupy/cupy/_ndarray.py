@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from cupy import _indexing
-from cupy._fake import devices, memory
+from cupy._fake import devices, flight, memory, streams
 from cupy._methods import Methods
 from cupy._operators import Operators
 from cupy._transfers import Transfers
@@ -85,6 +85,11 @@ class ndarray(Transfers, Methods, Operators):
             self.base = base if base.base is None else base.base
             self._device_id = base._device_id
             self._allocation = base._allocation
+
+    def _use(self, stream: Any = None) -> None:
+        """A kernel, on the current device, reads this or writes to it."""
+        devices.require_current(self._device_id)
+        flight.use(self._allocation, streams.name(stream))
 
     # What is known on the host, without asking the device.
 

@@ -6,13 +6,14 @@ import pickle
 from typing import Any
 
 import numpy as np
-from cupy._fake import flight, memory, streams
+from cupy._fake import flight, ledger, memory, streams
 from cupy._fake.counting import counter
 
 
 class Transfers:
     __slots__ = ()
     _host: np.ndarray
+    _allocation: Any
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     size: int
@@ -32,6 +33,7 @@ class Transfers:
         out: np.ndarray | None = None,
         blocking: bool = True,
     ) -> np.ndarray:
+        flight.use(self._allocation, streams.name(stream))
         if out is not None:
             if not isinstance(out, np.ndarray):
                 raise TypeError("Only numpy.ndarray can be obtained from cupy.ndarray")
@@ -48,6 +50,7 @@ class Transfers:
             out = np.array(self._host, order=order, copy=True)  # type: ignore[call-overload]
             if self.size == 0:
                 return out  # nothing to wait for
+        ledger.note("get", read=self.nbytes)
         if blocking:
             counter.wait(reason)
             flight.synchronize(streams.name(stream))
@@ -65,9 +68,13 @@ class Transfers:
             raise RuntimeError("Cannot set to non-contiguous array")
         pinned = memory.pinned_buffer(arr)
         counter.upload("set", arr.nbytes, pinned=pinned is not None)
-        if pinned is not None:
-            pinned.copies.append(flight.start(streams.name(stream)))
         streams.note("upload", arr.nbytes, stream)
+        ledger.note("set", sent=arr.nbytes if pinned is not None else 0)
+        copy = flight.overwrite(self._allocation, streams.name(stream))
+        if pinned is not None:
+            if not all(map(flight.is_over, pinned.copies)):
+                flight.faults.append("page-locked memory is written while being copied")
+            pinned.copies.append(copy)
         self._host[...] = arr
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:

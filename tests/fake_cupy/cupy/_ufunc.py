@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from cupy import _indexing
 from cupy._fake.names import UFUNCS
+from cupy._fake.subnormal import flushing
 from cupy._lowering import refuse, run
 from cupy._ndarray import ndarray
 
@@ -24,7 +25,7 @@ class ufunc:
     def __init__(self, name: str, function: Callable[..., Any]) -> None:
         self.name = f"cupy_{name}"
         self.__name__ = self.name
-        self._function = function
+        self._function = flushing(function)
         self._scatter_op = UFUNCS[name]
         self.nin = getattr(function, "nin", _ARITY.get(name, 1))
         self.nout = getattr(function, "nout", 1)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib as _contextlib
+import threading as _threading
+from collections.abc import Iterator as _Iterator
 from typing import Any
 
 import cupy as _cupy
@@ -12,10 +15,13 @@ from cupyx import scipy
 __all__ = [
     "empty_like_pinned",
     "empty_pinned",
+    "errstate",
+    "geterr",
     "scatter_add",
     "scatter_max",
     "scatter_min",
     "scipy",
+    "seterr",
     "zeros_like_pinned",
     "zeros_pinned",
 ]
@@ -44,6 +50,34 @@ def zeros_like_pinned(a: Any, dtype: Any = None, order: str = "K", subok: None =
     out = empty_like_pinned(a, dtype, order)
     out[...] = 0
     return out
+
+
+class _Config(_threading.local):
+    linalg = "ignore"
+
+
+_config = _Config()
+
+
+def geterr() -> dict[str, Any]:
+    return {"divide": None, "over": None, "under": None, "invalid": None, "linalg": _config.linalg}
+
+
+def seterr(*, linalg: str | None = None, **others: Any) -> dict[str, Any]:
+    before = geterr()
+    if linalg not in (None, "ignore", "raise") or any(v is not None for v in others.values()):
+        raise NotImplementedError
+    _config.linalg = linalg or _config.linalg
+    return before
+
+
+@_contextlib.contextmanager
+def errstate(**states: Any) -> _Iterator[None]:
+    before = seterr(**states)
+    try:
+        yield
+    finally:
+        seterr(**before)
 
 
 def scatter_add(a: _cupy.ndarray, slices: Any, value: Any) -> None:

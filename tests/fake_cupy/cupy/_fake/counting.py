@@ -31,6 +31,9 @@ class Counter:
 
     def wait(self, reason: str) -> None:
         """The host waits for something."""
+        from cupy._core import syncdetect
+
+        syncdetect._declare_synchronize()
         self.syncs += 1
         self.log.append(("sync", reason))
 

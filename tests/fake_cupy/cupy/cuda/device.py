@@ -58,7 +58,7 @@ class Device:
 
     @property
     def mem_info(self) -> tuple[int, int]:
-        return _TOTAL - _pool(self.id).used, _TOTAL
+        return _pool(self.id).free(), _TOTAL
 
 
 def get_device_id() -> int:

@@ -38,7 +38,23 @@ def getDeviceProperties(device: int) -> dict[str, Any]:
 
 
 def memGetInfo() -> tuple[int, int]:
-    return _TOTAL - _pool().used, _TOTAL
+    return _pool().free(), _TOTAL
+
+
+def malloc(size: int) -> int:
+    """Memory of the device outside of CuPy's pool."""
+    if size > _pool().free():
+        raise CUDARuntimeError(2, "cudaErrorMemoryAllocation", "out of memory")
+    _pool().filled += size
+    _held.append(size)
+    return len(_held)
+
+
+def free(ptr: int) -> None:
+    _pool().filled -= _held[ptr - 1]
+
+
+_held: list[int] = []
 
 
 def runtimeGetVersion() -> int:

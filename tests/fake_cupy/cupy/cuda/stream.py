@@ -8,6 +8,7 @@ from typing import Any
 from cupy._fake import flight as _flight
 from cupy._fake import streams as _streams
 from cupy._fake.counting import counter as _counter
+from cupy._fake.memory import take_outside as _take_outside
 
 _numbers = itertools.count(1)
 
@@ -91,6 +92,8 @@ class Stream(_BaseStream):
         ptds: bool = False,
         priority: int | None = None,
     ) -> None:
+        if not null:
+            _take_outside("stream")
         super().__init__(0 if null else next(_numbers))
         self.is_non_blocking = non_blocking
         self.priority = priority or 0

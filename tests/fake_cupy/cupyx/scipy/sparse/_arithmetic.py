@@ -6,7 +6,8 @@ from typing import Any
 
 import cupy
 import numpy as np
-from cupy._fake import devices
+from cupy._fake import ledger, memory
+from cupy._fake.counting import counter
 from cupyx.scipy.sparse._base import _spbase, check_data_dtype, dense, is_scalar, issparse
 
 
@@ -29,11 +30,22 @@ class Arithmetic(_spbase):
         if other.ndim > 2:
             raise ValueError("could not interpret dimensions")
         for array in (self.data, other):
-            devices.require_current(array._device_id)
+            array._use()
+        memory.take_outside("cuSPARSE")
         self.sum_duplicates()
         dtype = check_data_dtype(np.promote_types(self.dtype, other.dtype))
         # cuSPARSE reads and writes dense matrices column by column.
         host = self._scipy().astype(dtype) @ np.asfortranarray(other._host.astype(dtype))
+        # (A dense operand in C order is copied first.)
+        copied = 2 * other.nbytes if other.ndim == 2 and not other.flags.f_contiguous else 0
+        counter.launches += 1
+        ledger.note(
+            "spmm",
+            read=sum(a.nbytes for a in (self.data, self.indices, self.indptr)) + copied,
+            written=host.nbytes,
+            random=self.nnz * (1 if other.ndim == 1 else other.shape[1]),
+            span=other.nbytes,
+        )
         return dense(np.asfortranarray(host))
 
     def multiply(self, other: Any) -> Any:

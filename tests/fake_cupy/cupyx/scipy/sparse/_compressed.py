@@ -7,6 +7,7 @@ from typing import Any
 import cupy
 import numpy as np
 import scipy.sparse as sp
+from cupy._fake import flight, ledger, streams
 from cupy._fake.counting import counter
 from cupyx.scipy.sparse import _classes
 from cupyx.scipy.sparse._arithmetic import Arithmetic
@@ -75,6 +76,8 @@ class Compressed(Indexing, Arithmetic):
     def _scipy(self) -> Any:
         # Indices are copied: SciPy sorts in place, and that would reach the caller's arrays.
         kind = {"csr": sp.csr_array, "csc": sp.csc_array}[self.format]
+        for part in (self.data, self.indices, self.indptr):
+            flight.use(part._allocation, streams.name())
         arrays = self.data._host, self.indices._host.copy(), self.indptr._host.copy()
         return kind(arrays, shape=self._shape)
 
@@ -98,12 +101,19 @@ class Compressed(Indexing, Arithmetic):
         rows = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
         return np.diff(indices.astype(np.int64))[rows[1:] == rows[:-1]]
 
+    def _note_check(self) -> None:
+        """One thread looks at all entries of a row."""
+        counter.launches += 1
+        longest = int(np.diff(self.indptr._host).max(initial=0))
+        ledger.note("check of order", read=self.indices.nbytes, serial=longest)
+
     @property
     def has_sorted_indices(self) -> bool:
         if self.data.size == 0:
             self._sorted = True
         elif self._sorted is None:
             counter.sync("has_sorted_indices")
+            self._note_check()
             self._sorted = bool((self._steps() >= 0).all())
         return bool(self._sorted)
 
@@ -119,6 +129,7 @@ class Compressed(Indexing, Arithmetic):
             self._canonical = False
         elif self._canonical is None:
             counter.sync("has_canonical_format")
+            self._note_check()
             self._canonical = bool((self._steps() > 0).all())
             self._sorted = self._canonical or self._sorted
         return bool(self._canonical)
@@ -139,14 +150,21 @@ class Compressed(Indexing, Arithmetic):
         if self.has_canonical_format:
             return
         counter.sync("sum_duplicates")
+        self._note_sort()
         host = self._scipy().copy()
         host.sum_duplicates()
         self._become(host)
         self.has_canonical_format = True
 
+    def _note_sort(self) -> None:
+        """Pairs of row and column are sorted by comparison."""
+        counter.launches += 1
+        ledger.note_function("lexsort", [self.indices._host], [self.data._host])
+
     def sort_indices(self) -> None:
         if self.has_sorted_indices:
             return
+        self._note_sort()
         host = self._scipy().copy()
         host.sort_indices()
         self._become(host)
@@ -182,7 +200,11 @@ class Compressed(Indexing, Arithmetic):
         if out is not None:
             raise NotImplementedError
         counter.sync("toarray")
-        return dense(self._scipy().toarray(order=order))
+        self._note_sort()  # of a copy, whatever it says of its order
+        counter.launches += 1
+        found = dense(self._scipy().toarray(order=order))
+        ledger.note("toarray", read=self.data.nbytes + self.indices.nbytes, written=found.nbytes)
+        return found
 
     def _converted(self, format: str, copy: bool) -> Any:
         if format == self.format:

@@ -1,0 +1,145 @@
+"""How right predictions are: what commands print of data with labels."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from .output import show_table
+
+_LEAST = 2.0**-52  # of a probability, as scikit-learn's log_loss has it
+_COLUMNS = 8  # classes that have a column of the table
+_ROWS = 30  # classes that have a row
+
+
+def warn_unless_above(accuracy: float, labels: Counter[Any]) -> None:
+    """Warn where an accuracy is not above the share of the largest class.
+
+    Parameters
+    ----------
+    accuracy : float
+    labels : Counter
+        The number of samples of each class.
+    """
+    label, count = labels.most_common(1)[0]
+    share = count / labels.total()
+    if accuracy <= share and len(labels) > 1:
+        warnings.warn(
+            f"the accuracy, {accuracy:.4f}, is not above that of always saying {str(label)!r}, the "
+            f"largest class: {share:.4f}.",
+            stacklevel=2,
+        )
+
+
+class Evaluation:
+    """Labels beside predictions, counted as they come.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+        Those of the model.
+    """
+
+    def __init__(self, classes: np.ndarray) -> None:
+        self._classes = classes
+        self._labels: Counter[Any] = Counter()
+        self._predicted: Counter[Any] = Counter()
+        self._pairs: Counter[tuple[Any, Any]] = Counter()
+        self._loss = 0.0
+        self._has_loss = True
+
+    def add(self, labels: np.ndarray, predicted: np.ndarray, probability: Any = None) -> None:
+        """Count some samples.
+
+        Parameters
+        ----------
+        labels, predicted : ndarray of shape (n,)
+            Compared as numbers where both are, else as they are written. Masked labels are missing.
+        probability : ndarray of shape (n, n_classes), optional
+            Without it there is no log loss.
+        """
+        classes, there = self._classes, ~np.ma.getmaskarray(labels)
+        labels, predicted = np.ma.getdata(labels)[there], predicted[there]
+        probability = None if probability is None else probability[there]
+        if predicted.dtype.kind in "US" or labels.dtype.kind in "US":
+            labels, predicted, classes = (x.astype(str) for x in (labels, predicted, classes))
+        self._labels.update(labels.tolist())
+        self._predicted.update(predicted.tolist())
+        self._pairs.update(zip(labels.tolist(), predicted.tolist(), strict=True))
+        if probability is None:
+            self._has_loss = False
+            return
+        column = {label: i for i, label in enumerate(classes.tolist())}
+        at = np.asarray([column.get(label, -1) for label in labels.tolist()], dtype=np.intp)
+        own = np.where(at < 0, 0.0, probability[np.arange(len(at)), at])
+        self._loss -= float(np.log(np.clip(own, _LEAST, 1 - _LEAST)).sum())
+
+    @property
+    def samples(self) -> int:
+        """The number of samples."""
+        return self._labels.total()
+
+    @property
+    def accuracy(self) -> float:
+        """The share of samples that are predicted right."""
+        return sum(n for (label, said), n in self._pairs.items() if label == said) / self.samples
+
+    @property
+    def largest_share(self) -> float:
+        """The share of the largest class: the accuracy of always saying it."""
+        return max(self._labels.values()) / self.samples
+
+    def facts(self) -> dict[str, Any]:
+        """The scores of all samples."""
+        facts = {"accuracy": self.accuracy, "largest_class_share": self.largest_share}
+        return facts | ({"log_loss": self._loss / self.samples} if self._has_loss else {})
+
+    def report(self) -> dict[str, Any]:
+        """The scores of each class, and the confusion matrix: samples of a class by prediction."""
+        of_classes: dict[Any, dict[str, Any]] = {}
+        confusion: dict[Any, dict[Any, int]] = {label: {} for label in self._labels}
+        for (label, said), n in self._pairs.items():
+            confusion[label][said] = n
+        for label in sorted(self._labels.keys() | self._predicted.keys()):
+            samples, taken = self._labels[label], self._predicted[label]
+            hits = self._pairs[label, label]
+            of_classes[label] = {
+                "samples": samples,
+                "precision": hits / taken if taken else 0.0,
+                "recall": hits / samples if samples else 0.0,
+                "f1": 2 * hits / (samples + taken),
+            }
+        return {"of_classes": of_classes, "confusion": confusion}
+
+    def warn(self) -> None:
+        """Warn where the model is no better than none."""
+        warn_unless_above(self.accuracy, self._labels)
+
+    def show(self, *, on_stderr: bool = False) -> None:
+        """Print the report as a table."""
+        report = self.report()
+        of_classes, confusion = report["of_classes"], report["confusion"]
+        few = len(of_classes) <= _COLUMNS
+        head = {"class": "left", "samples": "right", "precision": "right", "recall": "right"}
+        head |= {"F1": "right"}
+        head |= {f"as {x}": "right" for x in of_classes} if few else {"most often as": "left"}
+        shown = sorted(of_classes, key=lambda x: -of_classes[x]["samples"])[:_ROWS]
+        rows = []
+        for label in sorted(shown):
+            each, said = of_classes[label], confusion.get(label, {})
+            row = [label, f"{each['samples']:,}"]
+            row += [f"{each[name]:.3f}" for name in ("precision", "recall", "f1")]
+            if few:
+                row += [f"{said.get(other, 0):,}" for other in of_classes]
+            else:
+                wrong = {other: n for other, n in said.items() if other != label}
+                other = max(wrong, key=wrong.__getitem__, default=None)
+                row.append("" if other is None else f"{other} ({wrong[other]:,})")
+            rows.append(row)
+        left_out = len(of_classes) - len(rows)
+        title = "Classes, and what they are predicted as"
+        title += f", without the {left_out:,} smallest" if left_out else ""
+        show_table(title, head, rows, on_stderr=on_stderr)

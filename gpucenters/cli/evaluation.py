@@ -57,13 +57,11 @@ class Evaluation:
         Parameters
         ----------
         labels, predicted : ndarray of shape (n,)
-            Compared as numbers where both are, else as they are written. Masked labels are missing.
+            Compared as numbers where both are, else as they are written.
         probability : ndarray of shape (n, n_classes), optional
             Without it there is no log loss.
         """
-        classes, there = self._classes, ~np.ma.getmaskarray(labels)
-        labels, predicted = np.ma.getdata(labels)[there], predicted[there]
-        probability = None if probability is None else probability[there]
+        classes = self._classes
         if predicted.dtype.kind in "US" or labels.dtype.kind in "US":
             labels, predicted, classes = (x.astype(str) for x in (labels, predicted, classes))
         self._labels.update(labels.tolist())

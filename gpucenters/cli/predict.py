@@ -145,6 +145,8 @@ class _Predictions:
 
     def of(self, batches: Iterator[Data], source: str) -> Iterator[tuple[Any, Any, list[str]]]:
         """(classes, numbers or None, names of samples) of each batch."""
+        import numpy as np
+
         model = self.trained.predictor
         for batch in batches:
             X = self.trained.features(batch, source)
@@ -154,7 +156,9 @@ class _Predictions:
                 probability = numbers if self.method == "predict_proba" else None
                 if self.report and probability is None and hasattr(model, "predict_proba"):
                     probability = model.predict_proba(X)
-                self.evaluation.add(batch.y, predicted, probability)
+                known = ~np.ma.getmaskarray(batch.y)
+                probability = None if probability is None else probability[known]
+                self.evaluation.add(np.ma.getdata(batch.y)[known], predicted[known], probability)
             self.samples += len(predicted)
             numbers = None if numbers is None else numbers.reshape(len(predicted), -1)
             yield predicted, numbers, batch.ids or []

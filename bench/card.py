@@ -216,7 +216,7 @@ def check_streams(device: str) -> Outcome:
         (L2CenterClassifier, L1CenterClassifier), CONTAINERS.items()
     ):
         expected = kind().fit(on_device(make(X), device), y)
-        with patch.object(uploads.Upload, "send", slow), patch.object(grid, "UPLOAD_CHUNK", 2**16):
+        with patch.object(uploads.Upload, "send", slow), patch.object(grid, "UPLOAD_BYTES", 2**18):
             found = kind(device=device).fit(make(X), y)
         differences = compare("scores", expected.scores_, found.scores_, close=1e-13)
         outcome.differences += [f"{kind.__name__}, {name}: {d}" for d in differences]

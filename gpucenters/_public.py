@@ -2,7 +2,6 @@
 
 from . import __version__
 from .arrays.devices import DeviceUnavailableError, devices
-from .estimators.baselines import odds_ratio, thresholded_multinomial
 from .estimators.blocked import BlockGains, block_gains
 from .estimators.centers import L1CenterClassifier, L2CenterClassifier
 from .estimators.gaussian import SparseGaussianNB
@@ -13,7 +12,13 @@ from .estimators.mahalanobis import MahalanobisCenterClassifier
 from .estimators.naive_bayes import SparseBernoulliNB, SparseMultinomialNB
 from .estimators.permutation import PermutationGains, permutation_gains
 from .estimators.poisson import SparsePoissonNB
-from .estimators.score_functions import bernoulli_gain, gaussian_gain, poisson_gain
+from .estimators.score_functions import (
+    bernoulli_gain,
+    gaussian_gain,
+    odds_ratio,
+    poisson_gain,
+    thresholded_multinomial,
+)
 from .estimators.shrunken import ShrunkenCentroidClassifier
 from .files import load, save
 from .paths import (

@@ -20,8 +20,7 @@ from gpucenters import (
     SparsePoissonNB,
     sparsity_path,
 )
-from gpucenters.estimators._folds import take_rows
-from gpucenters.estimators._held_out import HeldOut
+from gpucenters.estimators._cross_validation import HeldOut, take_rows
 
 MODELS = [
     L2CenterClassifier(),

@@ -35,6 +35,7 @@ SETS = (*PRINTED, "sst2")
 class Bigrams(Experiment):
     """Presence of words: times log ratios before logistic regression, and naive Bayes alone."""
 
+    title = "A share of the words, or of words and pairs, beside NBSVM with all of them"
     name, source, seconds = "bigrams", "Wang & Manning, Tables 2 and 3", (60, 900)
     files = (
         *(f"{name}.tsv.gz" for name in SETS if name not in SPLIT),
@@ -72,6 +73,8 @@ class Bigrams(Experiment):
                     printed = PRINTED[name][OURS][n - 1]
                     axis.axhline(printed, color=f"C{n}", ls=":", label=f"{label}: NBSVM, printed")
             axis.set(xscale="log", xlabel="selected (%)", title=name)
+            axis.set_xticks(shares, [f"{share:g}" for share in shares])
+            axis.minorticks_off()
             axis.grid(alpha=0.3)
         figure.axes[0].set_ylabel("accuracy")
         figure.legend(

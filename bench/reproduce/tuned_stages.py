@@ -69,10 +69,11 @@ class TunedStages(Experiment):
         """For each selector, every second stage against the share."""
         figure.set_size_inches(4 * len(self.selectors) + 3, 5)
         axes = figure.subplots(1, len(self.selectors), sharey=True)
+        shares = [100 * share for share in SHARES]
         for axis, (name, stages) in zip(axes, _means(found).items(), strict=True):
             for number, (stage, values) in enumerate(stages.items()):
                 axis.plot(
-                    [100 * share for share in SHARES[: len(values)]],
+                    shares[: len(values)],
                     values,
                     label=stage,
                     color="black" if stage in (PAPER, TUNED) else f"C{number % 10}",
@@ -80,6 +81,8 @@ class TunedStages(Experiment):
                     linestyle="--" if stage in (PAPER, ALONE) else "-",
                 )
             axis.set(xscale="log", xlabel="selected words (%)", title=name)
+            axis.set_xticks(shares, [f"{share:g}" for share in shares])
+            axis.minorticks_off()
             axis.grid(alpha=0.3)
         axes[0].set_ylabel("accuracy")
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper", fontsize=8)

@@ -13,8 +13,7 @@ from ..arrays.label_values import concatenated
 from ..estimators._base import CenterClassifier
 from ..estimators._statistics import StatisticsClassifier
 from ..estimators.centers import L1CenterClassifier
-from ..estimators.class_weights import balanced
-from ..estimators.labels import encode, host_labels
+from ..estimators.labels import balanced, encode, host_labels
 from .cluster import compute, current_client, named, out_of_the_pool, task_name
 from .form import first_form
 from .medians import class_weights, fit_medians

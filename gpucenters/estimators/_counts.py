@@ -12,8 +12,7 @@ from ..arrays.namespace import array_namespace, to_numpy
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..solvers.blocked import WithinBlocks
-from ..solvers.priors import class_log_prior
-from ..solvers.smoothing import check_alpha
+from ..solvers.priors import check_alpha, class_log_prior
 from ._base import read_only
 from ._fitted import learned
 from ._selector import FeatureSelector

@@ -26,8 +26,15 @@ from ..solvers.centers import Centers
 from ..solvers.decisions import Decision
 from ..solvers.selection import Selection
 from ._fitted import Fitted, learned
-from .class_weights import check_class_weight, with_class_weight
-from .labels import accuracy, decode, encode, host_labels, raise_for_one_class
+from .labels import (
+    accuracy,
+    check_class_weight,
+    decode,
+    encode,
+    host_labels,
+    raise_for_one_class,
+    with_class_weight,
+)
 from .validation import check_backend, check_X, output_backend, validated, work_backend
 
 

@@ -20,8 +20,7 @@ from ..solvers.gaussian import (
     check_gaussian,
     solve_gaussian,
 )
-from ..solvers.likelihood_ratio import gaussian_ratio
-from ..solvers.null_gains import gaussian_null_gain
+from ..solvers.null_gains import gaussian_null_gain, gaussian_ratio
 from ..solvers.permutation import NullGain
 from ..solvers.priors import check_priors, log_priors
 from ..statistics.base import Recipe

@@ -15,9 +15,16 @@ from ..blocks.block import Block
 from ..blocks.samples import Samples, check_every_class, check_weights
 from ..solvers.gmeb.hyperplanes import Hyperplanes, MarginProblems
 from ._base import read_only
-from ._choice import check_rule, choose
+from ._cross_validation import (
+    Fold,
+    check_rule,
+    check_test_weights,
+    choose,
+    make_splitter,
+    naming_fold,
+    split,
+)
 from ._fitted import Fitted
-from ._folds import Fold, check_test_weights, make_splitter, naming_fold, split
 from .gmeb import GMEBClassifier, check_positive
 from .validation import validated, work_backend
 

@@ -15,10 +15,10 @@ from ..arrays.typing import Array
 from ..blocks.convert import as_block, scale_columns
 from ..blocks.readers import NotNegative
 from ..blocks.samples import check_every_class, make_samples
-from ..solvers.smoothing import check_alpha
+from ..solvers.priors import check_alpha
 from ..statistics.base import Recipe
-from .baselines import log_share_ratio
 from .labels import encode, host_labels, raise_for_one_class
+from .score_functions import log_share_ratio
 from .validation import check_X, require_backend, validated
 
 

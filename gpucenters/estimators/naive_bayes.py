@@ -15,7 +15,6 @@ from ..blocks.block import Block
 from ..blocks.readers import Binarized, NotNegative
 from ..solvers.bernoulli import BernoulliCenters, binarized, check_binarize, solve_bernoulli
 from ..solvers.blocked import BernoulliBlocks
-from ..solvers.likelihood_ratio import bernoulli_ratio
 from ..solvers.multinomial import (
     DEFAULT_TOL,
     MultinomialCenters,
@@ -23,10 +22,10 @@ from ..solvers.multinomial import (
     check_tol,
     solve_multinomial,
 )
-from ..solvers.null_gains import bernoulli_null_gain, multinomial_null_gain
+from ..solvers.null_gains import bernoulli_null_gain, bernoulli_ratio, multinomial_null_gain
 from ..solvers.permutation import NullGain
+from ..solvers.priors import check_alpha
 from ..solvers.selection import Selection
-from ..solvers.smoothing import check_alpha
 from ..statistics.base import Recipe
 from ..statistics.class_sums import ClassSums
 from ._base import read_only

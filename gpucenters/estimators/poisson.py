@@ -18,8 +18,7 @@ from ..blocks.block import Block
 from ..blocks.readers import NotNegative
 from ..solvers.blocked import PoissonBlocks
 from ..solvers.decisions import Decision
-from ..solvers.likelihood_ratio import poisson_ratio
-from ..solvers.null_gains import poisson_null_gain
+from ..solvers.null_gains import poisson_null_gain, poisson_ratio
 from ..solvers.permutation import NullGain
 from ..solvers.poisson import (
     PoissonCenters,
@@ -27,7 +26,7 @@ from ..solvers.poisson import (
     dispersion_divisor,
     solve_poisson,
 )
-from ..solvers.smoothing import check_alpha
+from ..solvers.priors import check_alpha
 from ..statistics.base import Recipe
 from ..statistics.class_sums import ExposedSums
 from ._base import read_only

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse
 
-from ..estimators._choice import choose
+from ..estimators._cross_validation import choose
 from . import drawing, rendering
 
 _FORMAT = "gpucenters.SparsityPath/1"

@@ -21,7 +21,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.namespace import is_sparse
 from ..blocks.convert import as_block
-from ..estimators._choice import check_rule
+from ..estimators._cross_validation import check_rule
 from ..estimators.labels import as_classes, host_labels
 from ..estimators.validation import check_backend, check_X
 from .scoring import Scoring

@@ -13,8 +13,10 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from ..arrays.namespace import is_sparse
 from ..blocks.samples import check_weights
 from ..estimators._base import check_center_classifier
-from ..estimators._folds import (
+from ..estimators._cross_validation import (
     Fold,
+    HeldOut,
+    check_groups,
     check_test_weights,
     make_splitter,
     naming_fold,
@@ -22,9 +24,7 @@ from ..estimators._folds import (
     take_of_each,
     take_rows,
 )
-from ..estimators._held_out import HeldOut
 from ..estimators._path import PathPredictions, predict_path
-from ..estimators.groups import check_groups
 from ..estimators.labels import as_classes, encode, host_labels
 from ..estimators.validation import check_container
 from ..solvers.selection import resolve_k
@@ -49,7 +49,7 @@ def resolve_ks(ks: Any, n_features: int) -> list[int]:
 
     Examples
     --------
-    >>> from gpucenters.paths.numbers_of_features import resolve_ks
+    >>> from gpucenters.paths.sparsity_path import resolve_ks
     >>> resolve_ks([0.5, 1, "all"], 10)
     [1, 5, 10]
     """

@@ -28,7 +28,7 @@ from .centers import LinearCenters
 from .decisions import FeatureForm, LinearForm
 from .divergence import phi
 from .entry import solve_from_data
-from .smoothing import check_alpha
+from .priors import check_alpha
 
 _CANCELS = 1e-2  # the share of a loss below which a difference of two losses loses digits
 

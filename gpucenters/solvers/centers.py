@@ -14,7 +14,7 @@ from ..arrays.typing import Array
 from ..blocks.block import Block
 from .close_scores import PairForm
 from .decisions import Decision, FeatureForm, LinearDecision, LinearForm
-from .path_terms import PathTerms, linear_terms
+from .path_scores import PathTerms, linear_terms
 from .selection import Selection, select
 
 

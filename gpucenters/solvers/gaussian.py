@@ -26,7 +26,7 @@ from .densities import DensityTerms, Params, negative_log_density
 from .deviations import class_deviations, zero_if_constant
 from .divergence import log_excess
 from .entry import solve_from_data
-from .path_terms import PathTerms
+from .path_scores import PathTerms
 from .scaling import EPS, check_underflow, zero_up_to
 
 

@@ -24,7 +24,7 @@ from .close_scores import UNIT_ROUNDOFF
 from .decisions import Decision
 from .entry import solve_from_data
 from .medians import class_intervals, midpoint, tied_interval
-from .path_terms import PathTerms
+from .path_scores import PathTerms
 from .scaling import Scale, check_scale, feature_scale, separation, warn_of_separating, zero_up_to
 
 

@@ -21,7 +21,7 @@ from .close_scores import UNIT_ROUNDOFF, PairForm, Rounding, pair_form
 from .covariance import Shrinkage
 from .decisions import Decision, LinearForm, of_priors, squared_distance_form
 from .l2 import centred_means, tied_mean
-from .path_terms import PathTerms, linear_terms
+from .path_scores import PathTerms, linear_terms
 from .whitening import whitening
 
 

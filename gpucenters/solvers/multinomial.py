@@ -23,9 +23,9 @@ from .decisions import LinearForm
 from .divergence import divergence
 from .duality import DualPoint, solve_dual
 from .entry import solve_from_data
+from .priors import check_alpha
 from .screening import Screen
 from .selection import Selection, resolve_k, warn_of_no_gain
-from .smoothing import check_alpha
 from .swaps import SupportValue, best_support
 
 DEFAULT_TOL = 1e-9  # a share of the log-likelihood that no one will miss

@@ -23,8 +23,14 @@ from .centers import Centers, SparseCenters
 from .close_scores import UNIT_ROUNDOFF, PairForm, compare_close_scores
 from .decisions import LinearForm, of_priors
 from .multinomial import MultinomialCenters, log_ratios
-from .path_scores import Path, PathScores, SupportsOfEachK, doubtful_scores, repeated_classes
-from .path_terms import PathTerms
+from .path_scores import (
+    Path,
+    PathScores,
+    PathTerms,
+    SupportsOfEachK,
+    doubtful_scores,
+    repeated_classes,
+)
 from .selection import Selection, nested_supports
 
 # The scores of sparse multinomial naive Bayes for every number of features.

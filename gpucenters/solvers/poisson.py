@@ -22,9 +22,9 @@ from .decisions import FeatureForm
 from .divergence import log1p, phi
 from .entry import solve_from_data
 from .exposure import exposed_samples, row_totals
-from .path_terms import PathTerms, linear_terms
+from .path_scores import PathTerms, linear_terms
+from .priors import check_alpha
 from .scaling import EPS, variance_divisor, zero_up_to
-from .smoothing import check_alpha
 
 SCALES = (None, "dispersion")
 

@@ -545,6 +545,24 @@ def test_texts_are_characters_or_words_without_stop_words(
     )
 
 
+@pytest.mark.parametrize("command", ["fit", "path", "permute"])
+def test_texts_whose_counts_would_not_fit_into_memory_are_refused(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    from gpucenters.arrays import host_memory
+
+    texts = tmp_path / "texts.tsv"
+    output = {"fit": ["-o", tmp_path / "model"], "path": ["--ks", "2"], "permute": ["-n", "99"]}
+    texts.write_text("".join(f"{i % 2}\tword{i % 2} and others\n" for i in range(1000)))
+    monkeypatch.setattr(host_memory, "free_memory", lambda: 100_000)
+    monkeypatch.setattr(sys, "platform", "linux")
+    run(command, texts, *output[command], code=1)
+    assert "million characters, whose words take about 0.0 GB to count" in run.err
+    assert "--vectorizer hashing --batch-rows 10000" in run.err
+    monkeypatch.setattr(sys, "platform", "darwin")
+    run(command, texts, *output[command])
+
+
 # --- the choice of a model, and how right it is ------------------------------------------------
 
 

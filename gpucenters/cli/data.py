@@ -6,6 +6,7 @@ import codecs
 import errno
 import os
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -195,6 +196,7 @@ class DataOptions:
         return self.format or (None if source == "-" else format_of(source))
 
 
+_COUNTING = 8  # bytes for each character of a text while its words are counted
 _SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
 
 
@@ -348,6 +350,27 @@ def _overwrites(output: str, other: str) -> bool:
     if os.path.exists(output) and os.path.exists(other) and os.path.samefile(output, other):
         return True
     return Path(output).resolve().is_relative_to(Path(other).resolve())
+
+
+def count_words(vectorizer: Any, texts: list[str], source: str) -> Any:
+    """The features of the texts that a vectorizer is fitted to.
+
+    Raises
+    ------
+    ValueError
+        Where the memory that is free would most likely not do: Linux ends what takes more. Other
+        systems swap, and do not say what is free.
+    """
+    from ..arrays.host_memory import free_memory
+
+    size, free = sum(map(len, texts)), free_memory()
+    if _COUNTING * size > free and sys.platform == "linux":
+        raise ValueError(
+            f"{source} holds {size / 1e6:,.0f} million characters, whose words take about "
+            f"{_COUNTING * size / 1e9:.1f} GB to count, and {free / 1e9:.1f} GB are free: read it "
+            "in parts by --vectorizer hashing --batch-rows 10000."
+        )
+    return vectorizer.fit_transform(texts)
 
 
 def labelled(data: Data, source: str) -> Data:

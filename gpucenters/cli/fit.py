@@ -20,6 +20,7 @@ from .data import (
     Vectorizer,
     check_files,
     check_place,
+    count_words,
     labelled,
 )
 from .groups import part_of_samples
@@ -174,7 +175,7 @@ class _Fit:
             X = filled(X, known["medians"])
         if found.is_text:
             with self.stages(f"vectorising by {_counter(self.vectorizer)}"):
-                X = self.vectorizer.fit_transform(X)
+                X = count_words(self.vectorizer, X, path)
         self.choice.warn_of_spread(X)
         with self.stages("fitting", spinner=False), progress_of(estimator):
             estimator.fit(X, found.y)

@@ -18,6 +18,7 @@ from .data import (
     TextOptions,
     check_files,
     check_place,
+    count_words,
     labelled,
 )
 from .groups import part_of_samples
@@ -127,7 +128,7 @@ def path(
         X, X_test = filled(X, medians), filled(X_test, medians)
     if found.is_text:
         with stages("vectorising"):
-            X = vectorizer.fit_transform(X)
+            X = count_words(vectorizer, X, data)
             X_test = None if X_test is None else vectorizer.transform(X_test)
     choice.warn_of_spread(X)
     with stages("fitting and scoring"):

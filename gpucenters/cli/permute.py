@@ -17,6 +17,7 @@ from .data import (
     TextOptions,
     check_files,
     check_place,
+    count_words,
     labelled,
 )
 from .models import ModelOptions
@@ -101,7 +102,7 @@ def permute(
         X = filled(X, medians_of(found, data))
     if found.is_text:
         with stages("vectorising"):
-            X = vectorizer.fit_transform(X)
+            X = count_words(vectorizer, X, data)
         names = getattr(vectorizer, "get_feature_names_out", lambda: None)()
     choice.warn_of_spread(X)
     on_terminal = sys.stderr.isatty()

@@ -35,8 +35,8 @@ from gpucenters import L2CenterClassifier, SparseBernoulliNB, SparseMultinomialN
 from gpucenters._models import OPTIONS, found
 from gpucenters.cli import app, main
 from gpucenters.cli.models import MODELS
-from gpucenters.cli.stages import progress_of
-from gpucenters.files.decompositions import DECOMPOSITIONS
+from gpucenters.cli.output import progress_of
+from gpucenters.files.model import DECOMPOSITIONS
 from gpucenters.readers import FORMATS, read
 
 # Of scikit-learn, for arrays without the names that the file of a model has.

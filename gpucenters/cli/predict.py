@@ -175,7 +175,6 @@ class _Predictions:
 
     def write_on(self, read: Callable[[], Iterator[Data]]) -> None:
         """Write the lines of what stdin has given before more of it is waited for."""
-        from .pipe import hand_on
         from .writers import Rows, opened
 
         with opened("-") as file:
@@ -185,7 +184,7 @@ class _Predictions:
                 self._add(iter([batch]), "-", rows)
                 file.flush()
 
-            hand_on(read, handle, _ROWS)
+            _hand_on(read, handle, _ROWS)
 
     def _begun(self, rows: Rows, output: str) -> Rows:
         if self.method or output.endswith(".csv"):
@@ -300,7 +299,7 @@ def _watched_stdin(before: Callable[[], None]) -> Iterator[None]:
         sys.stdin = stdin
 
 
-def hand_on(read: Callable[[], Iterator[Data]], handle: Callable[[Data], None], most: int) -> None:
+def _hand_on(read: Callable[[], Iterator[Data]], handle: Callable[[Data], None], most: int) -> None:
     """Read standard input, and handle what has come before more is waited for.
 
     Parameters

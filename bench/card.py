@@ -32,7 +32,6 @@ from gpucenters.arrays.context import Context
 from gpucenters.arrays.devices import resolve_backend
 from gpucenters.arrays.linalg import factorised
 from gpucenters.arrays.namespace import array_namespace
-from gpucenters.blocks.accumulators import RawSums
 from gpucenters.blocks.convert import as_block
 from gpucenters.blocks.samples import make_samples
 from gpucenters.cli.check.agreement import CONTAINERS, Case, compare
@@ -40,6 +39,7 @@ from gpucenters.cli.check.command import Report
 from gpucenters.cli.check.command import plan as full_plan
 from gpucenters.cli.check.device import Outcome, check_machine, cuda_device, on_device
 from gpucenters.cli.check.trouble import check_bad_input, check_out_of_memory
+from gpucenters.reductions.class_sums import RawSums, add_class_sums
 
 from .running import Check, run_all
 
@@ -123,7 +123,7 @@ def check_class_sums(device: str) -> Outcome:
             samples = make_samples(y, 500, backend, n_classes=3, sample_weight=w)
             square = backend.zeros((3, 300)) if has_square else None
             sums = RawSums(backend.zeros((3, 300)), square, backend.zeros(3))
-            block.add_sums(samples, sums, Context.of(backend))
+            add_class_sums(block, samples, sums, Context.of(backend))
         true = (np.eye(3)[y] * (1.0 if w is None else w[:, None])).T @ X  # of squares, too
         case = f"{layout} {index} {value}, weights: {weight}"
         close = 1e-13 if weight == "any" else 0
@@ -358,7 +358,7 @@ def check_special_values(device: str) -> Outcome:
     row = scipy.sparse.csr_array((values, np.arange(m), [0, m]), shape=(1, m))
     with backend.current():
         block, sums = as_block(on_device(row, device), backend), RawSums(backend.zeros((1, m)))
-        block.add_sums(make_samples([0], 1, backend), sums, Context.of(backend))
+        add_class_sums(block, make_samples([0], 1, backend), sums, Context.of(backend))
         column = backend.asarray(values[:, None])
         codes = backend.zeros(m, backend.xp.int32)
         keys = backend.xp.sort(kernels.pack_lists(column, codes, 1))

@@ -17,9 +17,9 @@ from gpucenters import L1CenterClassifier, L2CenterClassifier
 from gpucenters.arrays import cuda
 from gpucenters.arrays.backend import backend_of
 from gpucenters.arrays.context import Context
-from gpucenters.blocks.accumulators import RawSums
 from gpucenters.blocks.convert import as_block
 from gpucenters.blocks.samples import make_samples
+from gpucenters.reductions.class_sums import RawSums, add_class_sums
 
 from . import gpu_model
 from .arguments import rounds
@@ -203,7 +203,7 @@ def _resident(X: Any, y: np.ndarray, k: int) -> Rows:
         k = samples.n_classes
         total, squares = backend.zeros((k, X.shape[1])), backend.zeros(k)
         sums, ctx = RawSums(total, sum_of_squares=squares), Context.of(backend)
-        rows["class sums"] = lambda: block.add_sums(samples, sums, ctx)
+        rows["class sums"] = lambda: add_class_sums(block, samples, sums, ctx)
     return rows
 
 

@@ -16,6 +16,7 @@ from gpucenters.arrays.context import Context
 from gpucenters.arrays.double_double import Double, add, divide, multiply, total, two_product
 from gpucenters.blocks.convert import as_block
 from gpucenters.multiclass import OneVsRestClassifier
+from gpucenters.reductions.products import product
 from gpucenters.solvers import l2_centers, select
 from gpucenters.solvers.close_scores import compare_close_scores
 
@@ -148,7 +149,7 @@ def test_equal_centers_are_not_compared_row_by_row(
     def refuse(*args: Any) -> None:
         raise AssertionError("rows were read again")
 
-    monkeypatch.setattr("gpucenters.blocks.dense.DenseBlock.padded_rows", refuse)
+    monkeypatch.setattr("gpucenters.blocks.padded_rows._dense_rows", refuse)
     assert backend.host(model.predict(backend.array(X))).tolist() == [0, 0, 2]
 
 
@@ -242,7 +243,7 @@ def test_the_bound_on_rounding_holds(scale: str | None, kind: Any) -> None:
         block = as_block(kind(rows), HOST, summed=False, checked=True)
         every = np.arange(X.shape[1])
         size, constant = form.rounding
-        found = block.product(every, form.shift, form.coef, ctx, size=size)
+        found = product(block, every, form.shift, form.coef, ctx, size=size)
         bounds = found[:, -1] + constant
         assert np.all(bounds > 0)
         free, sigma = exact.fractions(model.centers_), np.ones(X.shape[1])

@@ -21,7 +21,7 @@ from sklearn.exceptions import NotFittedError
 from strategies import modest
 
 from gpucenters import MahalanobisCenterClassifier
-from gpucenters.blocks import dense_scatter, sparse_scatter
+from gpucenters.reductions import scatter
 from gpucenters.statistics import cross_moments
 from gpucenters.statistics.cross_moments import check_size
 
@@ -76,12 +76,12 @@ def test_products_of_sparse_rows_are_those_of_dense_rows(
     if steep:
         dense[:, 3] = 1e7 + np.arange(400) % 7
     X = scipy.sparse.csr_array(dense)
-    monkeypatch.setattr(sparse_scatter, "_STRIP_ENTRIES", 200)
-    monkeypatch.setattr(sparse_scatter, "_COST_OF_PAIR", 1e-9)
-    monkeypatch.setattr(sparse_scatter, "_COST_OF_NUMBER", 0)
+    monkeypatch.setattr(scatter, "_STRIP_ENTRIES", 200)
+    monkeypatch.setattr(scatter, "_COST_OF_PAIR", 1e-9)
+    monkeypatch.setattr(scatter, "_COST_OF_NUMBER", 0)
     calls = []
-    made = sparse_scatter.add_rows
-    monkeypatch.setattr(sparse_scatter, "add_rows", lambda *a: (calls.append(1), made(*a)))
+    made = scatter._add_dense
+    monkeypatch.setattr(scatter, "_add_dense", lambda *a: (calls.append(1), made(*a)))
     expected = MahalanobisCenterClassifier(k=5, shrinkage=shrinkage)
     expected.fit(dense, y, sample_weight=s)
     calls.clear()
@@ -100,9 +100,9 @@ def test_sparse_products_are_used_where_they_cost_less(monkeypatch: pytest.Monke
     few = scipy.sparse.random(2000, 300, 0.02, "csr", random_state=0)
     many = scipy.sparse.random(200, 30, 0.5, "csr", random_state=0)
     seen = []
-    real = sparse_scatter._class_scatter
+    real = scatter._class_scatter
     monkeypatch.setattr(
-        sparse_scatter, "_class_scatter", lambda *a, **b: (seen.append(1), real(*a, **b))[1]
+        scatter, "_class_scatter", lambda *a, **b: (seen.append(1), real(*a, **b))[1]
     )
     for matrix, classes, products in ((few, 2, True), (few, 20, False), (many, 2, False)):
         seen.clear()
@@ -119,8 +119,8 @@ def test_many_classes_share_one_scatter_and_a_stream_does_not(
     s = np.random.default_rng(0).random(120)
     apart = MahalanobisCenterClassifier(k=3).fit(backend.array(X), y, sample_weight=s)
     monkeypatch.setattr(cross_moments, "_MOST_APART", 0)
-    monkeypatch.setattr(sparse_scatter, "_COST_OF_PAIR", 1e-9)
-    monkeypatch.setattr(sparse_scatter, "_COST_OF_NUMBER", 0)
+    monkeypatch.setattr(scatter, "_COST_OF_PAIR", 1e-9)
+    monkeypatch.setattr(scatter, "_COST_OF_NUMBER", 0)
     for container in backend.containers(X):
         together = MahalanobisCenterClassifier(k=3).fit(container, y, sample_weight=s)
         assert together._fitted.statistics.scatter.shape == (2, 5, 5)
@@ -181,13 +181,13 @@ def test_a_batch_that_fails_leaves_the_model_as_it_was(
     bad[7, 2] = np.nan
     with pytest.raises(ValueError, match=r"NaN in feature 2 \(first in row 7\)"):
         model.partial_fit(bad, y)
-    part = dense_scatter._add_sums
+    part = scatter._add_sums
 
     def interrupted(*arguments: Any) -> Any:
         part(*arguments)
         raise KeyboardInterrupt("in the middle")
 
-    monkeypatch.setattr(dense_scatter, "_add_sums", interrupted)
+    monkeypatch.setattr(scatter, "_add_sums", interrupted)
     with pytest.raises(KeyboardInterrupt, match="in the middle"):
         model.partial_fit(X[40:], y[40:])
     monkeypatch.undo()

@@ -28,10 +28,10 @@ from gpucenters.arrays import grid
 from gpucenters.arrays.backend import backend_of
 from gpucenters.arrays.budget import resolve_budget
 from gpucenters.arrays.context import Context
-from gpucenters.blocks.compressed import Compressed
 from gpucenters.blocks.convert import as_block
-from gpucenters.blocks.sorted_columns import SortingPlan
-from gpucenters.blocks.sparse_scatter import as_rows
+from gpucenters.blocks.sparse import SparseBlock
+from gpucenters.reductions.medians import SortingPlan
+from gpucenters.reductions.scatter import as_rows
 
 
 def _plain(X: Any) -> np.ndarray:
@@ -267,13 +267,13 @@ def test_csr_rows_of_a_resident_csc_matrix_are_made_in_chunks(
     X, _ = counts(60, 20)
     there, seen = BACKENDS["cupy"].csc(X), []
 
-    chunk_size = Compressed.chunk_size
+    chunk_size = SparseBlock.chunk_size
 
     def note(self: Any, ctx: Any) -> int:
         seen.append(chunk_size(self, ctx))
         return seen[-1]
 
-    monkeypatch.setattr(Compressed, "chunk_size", note)
+    monkeypatch.setattr(SparseBlock, "chunk_size", note)
     ctx = replace(Context.of(backend_of(there)), chunk=100)
     rows = as_rows(as_block(there, ctx.backend), ctx)
     assert set(seen) == {100} and rows.by_row

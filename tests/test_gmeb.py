@@ -15,6 +15,7 @@ from gpucenters.arrays.backend import backend_of
 from gpucenters.arrays.context import Context
 from gpucenters.blocks.convert import as_block
 from gpucenters.blocks.samples import make_samples
+from gpucenters.reductions.working_columns import working_columns
 from gpucenters.solvers import gmeb_certificate, gmeb_hyperplanes
 from gpucenters.solvers.gmeb.columns import Solution, solve
 from gpucenters.solvers.gmeb.hyperplanes import MarginProblems
@@ -240,8 +241,8 @@ def test_features_that_matter_are_factorised_and_the_others_solved_for(
         backend = backend_of(data)
         with backend.current():
             every, ctx = backend.asarray(np.arange(320)), Context.of(backend)
-            columns = as_block(data, backend).working_columns(
-                every, array(shift), array(scale), None, ctx
+            columns = working_columns(
+                as_block(data, backend), every, array(shift), array(scale), None, ctx
             )
             solve = weighted_least_squares(columns, array(weight), array(ridge), backend)
             found = sparse_backend.host(solve(array(b)))

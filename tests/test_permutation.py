@@ -29,9 +29,9 @@ from gpucenters import (
 )
 from gpucenters.arrays.context import Context
 from gpucenters.blocks.convert import as_block
-from gpucenters.blocks.labels import Labels
 from gpucenters.blocks.samples import make_samples
 from gpucenters.estimators.permuted_labels import PermutedLabels
+from gpucenters.reductions.labelled_columns import Labels
 from gpucenters.solvers import ranking_key
 from gpucenters.solvers.permutation import _map_runs
 

@@ -19,7 +19,7 @@ from small_data import KINDS
 
 from gpucenters import L2CenterClassifier
 from gpucenters.arrays.backend import HOST
-from gpucenters.blocks import compressed
+from gpucenters.blocks import sparse
 from gpucenters.blocks.convert import as_block
 
 
@@ -46,7 +46,7 @@ def test_a_forked_process_does_not_wait_for_a_property_that_a_thread_computes(
 ) -> None:
     """Those of functools in Python 3.11 have a lock for all instances (python/cpython#87634)."""
     X = scipy.sparse.csr_array(np.eye(4))
-    inside, leave, to_numpy = threading.Event(), threading.Event(), compressed.to_numpy
+    inside, leave, to_numpy = threading.Event(), threading.Event(), sparse.to_numpy
 
     def slow(x: Any) -> Any:
         if threading.current_thread() is thread:
@@ -54,7 +54,7 @@ def test_a_forked_process_does_not_wait_for_a_property_that_a_thread_computes(
             leave.wait(timeout=60)
         return to_numpy(x)
 
-    monkeypatch.setattr(compressed, "to_numpy", slow)
+    monkeypatch.setattr(sparse, "to_numpy", slow)
     block = as_block(X, HOST)
     thread = threading.Thread(target=lambda: block.host_indptr)
     thread.start()

@@ -11,7 +11,13 @@ import pytest
 from gpucenters.arrays.backend import backend_of
 from gpucenters.arrays.context import Context
 from gpucenters.blocks.convert import as_block
-from gpucenters.blocks.segment_terms import DistanceTerms, LinearTerms, segment_totals
+from gpucenters.reductions.products import add_products, product, products
+from gpucenters.reductions.segment_sums import (
+    DistanceTerms,
+    LinearTerms,
+    segment_sums,
+    segment_totals,
+)
 
 CUTS = [0, 1, 4, 5]
 
@@ -42,7 +48,7 @@ def test_linear_terms(q: int, backend: Any) -> None:
     every = np.concatenate([x[:, :, None] * coef, (abs(x) * size)[:, :, None]], axis=2)
     for held in backend.containers(X):
         block, ctx = as_block(held, backend_of(held)), Context.of(backend_of(held))
-        found = backend.host(block.segment_sums(of(columns), CUTS, terms, ctx))
+        found = backend.host(segment_sums(block, of(columns), CUTS, terms, ctx))
         np.testing.assert_array_equal(found[:-1], _sums(every)[:-1])
         # The bound of sparse data is that of the products and of the shift apart.
         assert np.all(found[-1] >= _sums(every)[-1])
@@ -58,7 +64,7 @@ def test_distance_terms(k: int, backend: Any) -> None:
     scores = distance[:, :, :1] - distance[:, :, 1:] if k == 2 else -distance
     for held in backend.containers(X):
         block, ctx = as_block(held, backend_of(held)), Context.of(backend_of(held))
-        found = backend.host(block.segment_sums(of(columns), CUTS, terms, ctx))
+        found = backend.host(segment_sums(block, of(columns), CUTS, terms, ctx))
         np.testing.assert_array_equal(found[:-1], _sums(scores))
         least = _sums(np.abs(scores).max(axis=2, keepdims=True) / 2)[0]
         assert np.all(found[-1] >= least / (2 if k == 2 else 1))
@@ -70,7 +76,7 @@ def test_equal_centers_of_two_classes_leave_no_doubt(sparse_backend: Any) -> Non
     terms = DistanceTerms(_absolute, zeros, ones, 1.0)
     for held in sparse_backend.containers(np.arange(12).reshape(4, 3)):
         block, ctx = as_block(held, backend_of(held)), Context.of(backend_of(held))
-        found = block.segment_sums(of(np.arange(3)), [0, 3], terms, ctx)
+        found = segment_sums(block, of(np.arange(3)), [0, 3], terms, ctx)
         assert not sparse_backend.host(found).any()
 
 
@@ -91,9 +97,9 @@ def test_products_of_several_supports_have_the_bits_of_each(backend: Any) -> Non
         block = as_block(held, backend_of(held))
         for budget in ("1GB", 1000):
             ctx = Context.of(backend_of(held), budget)
-            found = block.products(parts, ctx)
-            for product, part in zip(found, parts, strict=True):
-                backend.assert_same(product, block.product(*part, ctx))
+            found = products(block, parts, ctx)
+            for one, part in zip(found, parts, strict=True):
+                backend.assert_same(one, product(block, *part, ctx))
 
 
 def test_rows_are_those_of_the_block(backend: Any) -> None:
@@ -105,7 +111,7 @@ def test_rows_are_those_of_the_block(backend: Any) -> None:
         for start, stop in ((0, 11), (3, 7), (10, 11)):
             part = block.rows(start, stop, ctx)
             assert part.shape == (stop - start, 8)
-            found = backend.host(part.product(of(order), shift, coef, ctx))
+            found = backend.host(product(part, of(order), shift, coef, ctx))
             np.testing.assert_array_equal(found, X[start:stop, order])
 
 
@@ -117,5 +123,5 @@ def test_products_of_a_few_columns_are_added(backend: Any) -> None:
     for held in backend.containers(X):
         block, ctx = as_block(held, backend_of(held)), Context.of(backend_of(held))
         into = ctx.backend.zeros((3, 4, 11)) + 1.0
-        block.add_products(backend.array(columns), backend.array(coef, float), into, ctx)
+        add_products(block, backend.array(columns), backend.array(coef, float), into, ctx)
         np.testing.assert_array_equal(backend.host(into), expected)

@@ -30,10 +30,10 @@ from gpucenters import (
 from gpucenters.arrays import numpy_cupy, sparsetools
 from gpucenters.arrays.backend import HOST, backend_of
 from gpucenters.arrays.context import Context
-from gpucenters.blocks import sparse_sums
-from gpucenters.blocks.accumulators import RawSums
 from gpucenters.blocks.convert import as_block
 from gpucenters.blocks.samples import make_samples
+from gpucenters.reductions import class_sums
+from gpucenters.reductions.class_sums import RawSums, add_class_sums
 
 RNG = np.random.default_rng(0)
 EVERY_MODEL = [
@@ -251,16 +251,16 @@ def test_rows_in_the_order_of_their_classes_have_the_same_bits(
     ctx = replace(Context.of(HOST), chunk=64)
     # Partitions that cut rows.
     cuts = [(0, 3), (3, 1001), (1001, 1002), (1002, X.nnz)]
-    monkeypatch.setattr(sparse_sums, "partitions", lambda *_: cuts)
+    monkeypatch.setattr(class_sums, "partitions", lambda *_: cuts)
 
     def sums() -> RawSums:
         found = RawSums(*(np.zeros((7, 40)) for _ in range(2)), nonzero=np.zeros((7, 40)))
-        sparse_sums.add_class_sums(block, samples, found, ctx)
+        add_class_sums(block, samples, found, ctx)
         return found
 
     expected = sums()
-    monkeypatch.setattr(sparse_sums, "_CACHED_SUMS", 0)
-    monkeypatch.setattr(sparse_sums, "_SORTED_ENTRIES", 200)
+    monkeypatch.setattr(class_sums, "_CACHED_SUMS", 0)
+    monkeypatch.setattr(class_sums, "_SORTED_ENTRIES", 200)
     taken, take_rows = [], sparsetools.take_rows
     monkeypatch.setattr(sparsetools, "take_rows", lambda *a: (taken.append(a), take_rows(*a)))
     found = sums()

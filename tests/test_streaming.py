@@ -13,7 +13,7 @@ from bits import bits
 from sklearn.base import clone
 
 from gpucenters import L2CenterClassifier
-from gpucenters.blocks import dense_sums, sparse_sums
+from gpucenters.reductions import class_sums, moments
 
 rng = np.random.default_rng(0)
 X = rng.poisson(0.7, (60, 8)).astype(np.float64)
@@ -41,7 +41,7 @@ def test_an_interrupted_batch_leaves_the_model_as_it_was(
     expected, predicted = _state(model), model.predict(kind(data))
 
     # The interrupt comes after some of the sums were added.
-    add, merged = sparse_sums.add_class_sums, dense_sums._map
+    add, merged = class_sums._add_in_partitions, class_sums.map_strips
 
     def interrupted(*arguments: Any) -> None:
         add(*arguments)
@@ -51,8 +51,9 @@ def test_an_interrupted_batch_leaves_the_model_as_it_was(
         yield next(merged(*arguments))
         raise KeyboardInterrupt("in the middle")
 
-    monkeypatch.setattr(sparse_sums, "add_class_sums", interrupted)
-    monkeypatch.setattr(dense_sums, "_map", merged_in_part)
+    monkeypatch.setattr(class_sums, "_add_in_partitions", interrupted)
+    for module in (class_sums, moments):
+        monkeypatch.setattr(module, "map_strips", merged_in_part)
     with pytest.raises(KeyboardInterrupt, match="in the middle"):
         model.partial_fit(kind(data[40:43]), y[40:43])
     monkeypatch.undo()
@@ -99,10 +100,10 @@ def test_a_sort_that_runs_out_of_memory_is_repeated_on_half_of_the_columns(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from gpucenters import L1CenterClassifier
-    from gpucenters.blocks import dense
+    from gpucenters.reductions import medians
 
     expected = L1CenterClassifier().fit(X, y)
-    sort, widths = dense.sort_columns, []
+    sort, widths = medians.sort_columns, []
 
     def short_of_memory(chunk: Any, *rest: Any) -> Any:
         widths.append(chunk.shape[1])
@@ -110,7 +111,7 @@ def test_a_sort_that_runs_out_of_memory_is_repeated_on_half_of_the_columns(
             raise MemoryError
         return sort(chunk, *rest)
 
-    monkeypatch.setattr(dense, "sort_columns", short_of_memory)
+    monkeypatch.setattr(medians, "sort_columns", short_of_memory)
     most = 3
     model = L1CenterClassifier().fit(X, y)
     np.testing.assert_array_equal(model.scores_, expected.scores_)

@@ -1,5 +1,5 @@
-"""X in pieces: dense and sparse blocks behind one protocol.
+"""X in pieces: dense and sparse blocks, their samples, and the checks of X.
 
-A block reads X chunk by chunk and gives sums, sorted columns, products and scores. How X is cut,
-which rows belong to which class and how they are summed stays inside this folder.
+How the values of X are reached stays inside this folder: chunks, layouts, devices and disks. What
+is computed of them is in `gpucenters.reductions`.
 """

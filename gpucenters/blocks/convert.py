@@ -24,7 +24,6 @@ from ..arrays.on_disk import CSROnDisk, OnDisk
 from ..arrays.typing import NumPyOrCuPy as Array
 from ..arrays.typing import SparseMatrix
 from .block import Block
-from .compressed import Compressed
 from .dense import DenseBlock
 from .sparse import SparseBlock
 from .validation import check_dense, checked_sparse
@@ -160,7 +159,7 @@ def scale_columns(X: Any, scale: Array, ctx: Context) -> Any:
     factor = xp.astype(scale, values.dtype)
     if not is_sparse(X):
         return values * factor
-    entries = Compressed(values, X.indices, X.indptr, X.shape, X.format == "csr", ctx.backend)
+    entries = SparseBlock(values, X.indices, X.indptr, X.shape, X.format == "csr", ctx.backend)
     data = values * entries.all_entries().of_column(factor)
     return type(X)((data, X.indices.copy(), X.indptr.copy()), shape=X.shape)
 

@@ -1,10 +1,14 @@
-"""Messages about bad values of X: what is wrong, where, and what to do."""
+"""Bad values of X: what is wrong, where, and what to do."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import NoReturn
 
+import numpy as np
+
+from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array, Namespace
 
 LARGEST_SQUARABLE = 1e154  # the square of anything larger may overflow float64
@@ -38,3 +42,32 @@ def raise_overflow(feature: int) -> NoReturn:
         f"the values of feature {feature} are too large: their sums overflow float64. "
         "Rescale the feature."
     )
+
+
+def as_float64(part: Array, first_row: int, columns: Iterable[int]) -> np.ndarray:
+    """Objects as float64.
+
+    Raises
+    ------
+    TypeError, ValueError
+        That name the feature and the row of the first object that is no number.
+    """
+    objects = to_numpy(part)
+    try:
+        return objects.astype("float64")
+    except (TypeError, ValueError, OverflowError) as error:
+        for row, line in enumerate(objects):
+            for column, value in zip(columns, line, strict=True):
+                try:
+                    float(value)
+                except OverflowError:
+                    raise ValueError(
+                        f"X holds a number in feature {column}, row {first_row + row}, that "
+                        "float64 cannot hold."
+                    ) from error
+                except (TypeError, ValueError):
+                    raise type(error)(
+                        f"X holds {value!r} in feature {column}, row {first_row + row}, which is "
+                        "no number: argument must be a string or a number that float() takes."
+                    ) from error
+        raise

@@ -1,4 +1,4 @@
-"""A few rows of a compressed matrix, padded to the length of the longest or filled with zeros."""
+"""A few rows of a block, padded to the length of the longest or filled with zeros."""
 
 from __future__ import annotations
 
@@ -10,21 +10,66 @@ from ..arrays import numpy_cupy
 from ..arrays.backend import backend_of
 from ..arrays.context import Context
 from ..arrays.grid import ranges
-from ..arrays.namespace import to_numpy
+from ..arrays.namespace import array_namespace, to_numpy
 from ..arrays.on_disk import OnDisk
-from ..arrays.typing import NumPyOrCuPy as Array
-from .compressed import Compressed, Entries
+from ..arrays.typing import Array
+from ..arrays.typing import NumPyOrCuPy as SparseArray
+from .block import Block
+from .dense import DenseBlock
+from .sparse import SparseBlock
 
 
 def padded_rows(
-    block: Compressed, rows: Array, columns: Array, ctx: Context
-) -> Iterator[tuple[Array, Array]]:
+    block: Block, rows: Array, columns: Array, ctx: Context, *, filled: bool = False
+) -> Iterator[tuple[Array, Array | None]]:
+    """A few rows in their order, some at a time: (values, positions).
+
+    Parameters
+    ----------
+    rows : array of shape (r,)
+    columns : array of shape (d,)
+        Ascending.
+    ctx : Context
+    filled : bool
+        Whether each row is wanted with all d values, implicit zeros among them.
+
+    Yields
+    ------
+    values : array of shape (b, w), float64
+    positions : array of shape (b, w), or None
+        The position of each value among ``columns``; a place that no value takes holds the
+        value 0 and a position of some column. None where each row has all d values in order.
+    """
+    if isinstance(block, DenseBlock):
+        return _dense_rows(block, rows, columns, ctx)
+    return (_filled_rows if filled else _padded_rows)(block, rows, columns, ctx)
+
+
+def _dense_rows(
+    block: DenseBlock, rows: Array, columns: Array, ctx: Context
+) -> Iterator[tuple[Array, None]]:
+    d, here = int(columns.shape[0]), backend_of(block.array)
+    rows, columns = here.move(rows), here.move(columns)
+    for first, last in ranges(int(rows.shape[0]), max(1, ctx.chunk // max(1, d))):
+        with here.current():
+            xp = array_namespace(block.array)
+            some, part = rows[first:last], block.array
+            on_disk = isinstance(part, OnDisk)
+            part = part.take(some) if on_disk else xp.take(part, some, axis=0)
+            part = xp.take(part, columns, axis=1)
+        part = block.widen(part, 0, columns)
+        yield block.backend.xp.astype(part, block.backend.xp.float64), None
+
+
+def _padded_rows(
+    block: SparseBlock, rows: SparseArray, columns: SparseArray, ctx: Context
+) -> Iterator[tuple[SparseArray, SparseArray]]:
     """The rows in their order, some at a time: (values, their positions among ``columns``).
 
     Values (float64) and positions have the shape (rows, length); zeros at position 0 fill them up.
     """
     if not block.by_row:
-        block, rows = as_csr(block, rows, ctx), block.backend.arange(int(rows.shape[0]))
+        block, rows = block.take_rows(rows, ctx), block.backend.arange(int(rows.shape[0]))
     here, there = backend_of(block.data), block.backend
     index = to_numpy(rows)
     starts = block.host_indptr[index].astype(np.int64)
@@ -55,17 +100,17 @@ def padded_rows(
         yield values, xp.where(used, position, zero)
 
 
-def filled_rows(
-    block: Compressed, rows: Array, columns: Array, ctx: Context
-) -> Iterator[tuple[Array, None]]:
+def _filled_rows(
+    block: SparseBlock, rows: SparseArray, columns: SparseArray, ctx: Context
+) -> Iterator[tuple[SparseArray, None]]:
     """The rows, of which some may be wanted twice, with their zeros: (values, None)."""
     xp, backend, d = block.backend.xp, block.backend, int(columns.shape[0])
     if not block.by_row:
         distinct, rows = xp.unique_inverse(rows)
-        block = as_csr(block, distinct, ctx)
+        block = block.take_rows(distinct, ctx)
     for first, last in ranges(int(rows.shape[0]), max(1, ctx.chunk // max(1, d))):
         out, start = backend.zeros((last - first) * d), 0
-        for values, position in padded_rows(block, rows[first:last], columns, ctx):
+        for values, position in _padded_rows(block, rows[first:last], columns, ctx):
             count = int(values.shape[0])
             place = (start + backend.arange(count))[:, None] * d + position
             # What no value takes adds a zero.
@@ -74,7 +119,9 @@ def filled_rows(
         yield xp.reshape(out, (last - first, d)), None
 
 
-def _from_disk(block: Compressed, start: np.ndarray, slot: np.ndarray) -> tuple[Array, Array]:
+def _from_disk(
+    block: SparseBlock, start: np.ndarray, slot: np.ndarray
+) -> tuple[SparseArray, SparseArray]:
     """As many entries from each start on as there are slots; behind the last one, zeros."""
     found = []
     for part in (block.data, block.indices):
@@ -84,26 +131,3 @@ def _from_disk(block: Compressed, start: np.ndarray, slot: np.ndarray) -> tuple[
             values[row, : len(held)] = held
         found.append(values)
     return found[0], found[1]
-
-
-def as_csr(block: Compressed, rows: Array, ctx: Context) -> Compressed:
-    """The rows of a CSC matrix, in their order, as a CSR matrix."""
-    xp, backend = block.backend.xp, block.backend
-    place_of = xp.full(block.shape[0], -1, dtype=xp.int64)
-    place_of[rows] = backend.arange(int(rows.shape[0]))
-
-    def pick(entries: Entries) -> tuple[Array, Array, Array]:
-        place = entries.of_row(place_of)
-        keep = xp.nonzero(place >= 0)[0]
-        columns, values = xp.take(entries.columns(), keep), xp.take(entries.values, keep)
-        return xp.take(place, keep), xp.astype(columns, xp.int64), xp.astype(values, xp.float64)
-
-    empty = xp.zeros(0, dtype=xp.int64)
-    parts = [(empty, empty, backend.zeros(0)), *ctx.map(pick, block.entries(ctx))]
-    place, columns, values = (xp.concat([p[i] for p in parts]) for i in range(3))
-    order = xp.argsort(place, stable=True)
-    bounds = backend.arange(int(rows.shape[0]) + 1)
-    indptr = xp.searchsorted(xp.take(place, order), bounds)
-    shape = (int(rows.shape[0]), block.shape[1])
-    taken = xp.take(values, order), xp.take(columns, order)
-    return Compressed(*taken, indptr, shape, True, backend)

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from ..arrays.namespace import is_sparse
-from ..blocks.objects import as_float64
+from ..blocks.errors import as_float64
 from ..estimators.centers import L1CenterClassifier
 from ..estimators.validation import check_container
 from .cluster import named, task_name

@@ -15,15 +15,15 @@ from ..arrays.backend import HOST, Backend, backend_of
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.label_values import concatenated, exact_values
 from ..arrays.namespace import array_namespace, is_sparse, sparse_module, to_numpy
-from ..blocks.compressed import Compressed
 from ..blocks.errors import raise_bad_value, raise_overflow
 from ..blocks.samples import check_weights, make_samples, raise_without_weight
-from ..blocks.sparse_sums import absolute_sums, stored_per_column
+from ..blocks.sparse import SparseBlock
 from ..estimators._fitted import Fitted
 from ..estimators.centers import L1CenterClassifier, L2CenterClassifier
 from ..estimators.labels import encode_against, host_labels
 from ..estimators.naive_bayes import SparseBernoulliNB
 from ..estimators.validation import work_backend
+from ..reductions.medians import absolute_sums, stored_per_column
 from ..solvers.l1 import L1Centers
 from .cluster import compute, named, task_name
 from .form import Form, checked_partition, first_form
@@ -109,7 +109,7 @@ def _count(
 
         def count(ctx: Context) -> Counts:
             block, samples = model._enter(checked, codes, classes, sample_weight, ctx)
-            assert isinstance(block, Compressed)
+            assert isinstance(block, SparseBlock)
             share = 1.0 / weight[samples.codes]
             if samples.sample_weight is not None:
                 share = share * samples.sample_weight

@@ -13,6 +13,7 @@ from ..arrays.namespace import to_numpy
 from ..arrays.special import chi2_tail
 from ..arrays.typing import Array
 from ..blocks.block import Block
+from ..reductions.distances import distance_scores
 from ..solvers.blocked import GaussianBlocks
 from ..solvers.densities import negative_log_density
 from ..solvers.gaussian import (
@@ -154,7 +155,7 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
         if k == 2:  # of two classes there would be the difference alone
             params = tuple(ctx.backend.xp.concat([p, p[1:, :]]) for p in params)
         every = self._every_feature(ctx)
-        found = block.distance_scores(every, negative_log_density, params, None, ctx)
+        found = distance_scores(block, every, negative_log_density, params, None, ctx)
         return found[:, :k] - constant
 
     def _likelihood_ratio(self, statistics: ClassMoments, ctx: Context) -> Array:

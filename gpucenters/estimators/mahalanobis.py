@@ -12,6 +12,7 @@ from ..arrays.context import Context
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.samples import Samples
+from ..reductions.products import product
 from ..solvers.centers import Centers
 from ..solvers.covariance import (
     check_covariance,
@@ -277,7 +278,7 @@ class MahalanobisCenterClassifier(
         def mix(block: Block, ctx: Context) -> Array:
             coef = ctx.backend.xp.take(centers.root, columns, axis=1)
             shift = ctx.backend.zeros(coef.shape[0])
-            return block.product(ctx.backend.arange(self.n_features_in_), shift, coef, ctx)
+            return product(block, ctx.backend.arange(self.n_features_in_), shift, coef, ctx)
 
         overflow = "the transformed features of row {row} of X overflow float64."
         found, backend = self._finite_rows(X, "transform", mix, overflow)

@@ -13,6 +13,7 @@ from ..arrays.special import chi2_tail
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.readers import Binarized, NotNegative
+from ..reductions.products import product
 from ..solvers.bernoulli import BernoulliCenters, binarized, check_binarize, solve_bernoulli
 from ..solvers.blocked import BernoulliBlocks
 from ..solvers.multinomial import (
@@ -56,7 +57,7 @@ class _NaiveBayes(LinearClassifier, CountNaiveBayes):
     def _log_likelihood(self, block: Block, ctx: Context) -> Array:
         centers: Any = self._centers()
         form, every = centers.likelihood_form(self._selection().support), self._every_feature(ctx)
-        return block.product(every, form.shift, form.coef, ctx) + form.offset
+        return product(block, every, form.shift, form.coef, ctx) + form.offset
 
 
 @filled

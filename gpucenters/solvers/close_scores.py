@@ -24,6 +24,7 @@ from ..arrays.double_double import (
 from ..arrays.functions import array_namespace, backend_of, index_mask, to_host
 from ..arrays.typing import Array
 from ..blocks.block import Block
+from ..blocks.padded_rows import padded_rows
 
 UNIT_ROUNDOFF = 2.0**-53
 _LEAST = 2.0**-1022  # the least number that no device flushes to zero
@@ -142,7 +143,7 @@ def compare_close_scores(
         form, found = form_of(c, r), backend_of(scores).zeros(())
         if bool(xp.any(form.slope.high != 0)):  # else the centers are the same for every x
             some = some if rows is None else xp.take(rows, some)
-            parts = block.padded_rows(some, columns, ctx)
+            parts = padded_rows(block, some, columns, ctx)
             found = xp.concat([_gap(values, at, form) for values, at in parts])
         return found + 2 * (log_prior[c] - log_prior[r])
 

@@ -12,6 +12,8 @@ from ..arrays.context import Context
 from ..arrays.functions import array_namespace, backend_of, row_sums, to_host
 from ..arrays.typing import Array
 from ..blocks.block import Block
+from ..blocks.padded_rows import padded_rows
+from ..reductions.products import product, product_and_bound, products
 from .close_scores import UNIT_ROUNDOFF, PairForm, Rounding, compare_close_scores
 
 _MANY_ROWS = 16  # one row in so many, from which on rows are not looked at one by one
@@ -174,7 +176,7 @@ class LinearDecision:
             block.check_finite(False, ctx)
             return ctx.backend.zeros((block.shape[0], offset.shape[0])) + offset
         if rounding is None:
-            return block.product(columns, shift, coef, ctx) + offset
+            return product(block, columns, shift, coef, ctx) + offset
         assert self.pair_forms is not None
         scores, rows, bound = _close_rows(self.form, block, columns, ctx)
         pairs, prior = self.pair_forms(), self.log_prior
@@ -204,8 +206,8 @@ def scores_of_supports(decisions: Sequence[Decision], block: Block, ctx: Context
 
 
 def _products(decisions: list[LinearDecision], block: Block, ctx: Context) -> list[Array]:
-    products = block.products([(d.columns, d.form.shift, d.form.coef) for d in decisions], ctx)
-    return [x + d.form.offset for x, d in zip(products, decisions, strict=True)]
+    found = products(block, [(d.columns, d.form.shift, d.form.coef) for d in decisions], ctx)
+    return [x + d.form.offset for x, d in zip(found, decisions, strict=True)]
 
 
 def _close(
@@ -217,7 +219,7 @@ def _close(
         return []
     columns = xp.unique_values(xp.concat([d.columns for d in decisions]))
     zeros = xp.zeros_like(columns, dtype=xp.float64)
-    norms = block.product(columns, zeros, zeros[:, None], ctx, size=zeros + 1)[:, -1]
+    norms = product(block, columns, zeros, zeros[:, None], ctx, size=zeros + 1)[:, -1]
     doubtful = []
     for score, decision, (size, constant) in zip(scores, decisions, bounds, strict=True):
         most = xp.max(size) * norms + (xp.abs(decision.form.shift) @ size + constant)
@@ -250,14 +252,14 @@ def _close_rows(
     """
     assert form.rounding is not None
     xp, (size, constant) = ctx.backend.xp, form.rounding
-    found, most = block.product_and_bound(columns, form.shift, form.coef, size, ctx)
+    found, most = product_and_bound(block, columns, form.shift, form.coef, size, ctx)
     scores = found + form.offset
     rows = xp.nonzero(_difference(scores) <= 2 * (most + constant))[0]
     if _MANY_ROWS * rows.shape[0] > block.shape[0]:
-        found = block.product(columns, form.shift, form.coef, ctx, size=size)
+        found = product(block, columns, form.shift, form.coef, ctx, size=size)
         return scores, rows, xp.take(found[:, -1], rows) + constant
     sums = [xp.zeros_like(found[:0, 0])]
-    for x, at in block.padded_rows(rows, columns, ctx):
+    for x, at in padded_rows(block, rows, columns, ctx):
         if at is None:
             sums.append(xp.abs(x - form.shift) @ size)
         else:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..arrays.cached import cached_property
 from ..arrays.functions import array_namespace
 from ..arrays.typing import Array
-from ..blocks.far_features import FAR
+from ..reductions.distances import FAR
 
 #: Tied mean, deviation of the class mean, 1 / variance and log(variance) / 2: four (K, d).
 Params = tuple[Array, ...]

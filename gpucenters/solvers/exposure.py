@@ -8,13 +8,14 @@ from ..arrays.context import Context
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.samples import Samples
+from ..reductions.products import product
 
 
 def row_totals(block: Block, ctx: Context) -> Array:
     """The sum of each row over all features: (n,)."""
     backend, m = block.backend, block.shape[1]
     ones = backend.zeros((m, 1)) + 1.0
-    return block.product(backend.arange(m), backend.zeros(m), ones, ctx)[:, 0]
+    return product(block, backend.arange(m), backend.zeros(m), ones, ctx)[:, 0]
 
 
 def exposed_samples(

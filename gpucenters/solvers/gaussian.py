@@ -14,9 +14,10 @@ from ..arrays.functions import array_namespace, backend_of, index_mask, row_sums
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.errors import raise_overflow
-from ..blocks.far_features import with_far_features
 from ..blocks.readers import Squared
 from ..blocks.samples import Samples
+from ..reductions.distances import distance_scores, with_far_features
+from ..reductions.products import product
 from ..statistics.base import Recipe
 from ..statistics.moments import ClassMoments
 from .centers import SparseCenters
@@ -136,7 +137,7 @@ class GaussianDecision:
         offset = block.backend.asarray(_offset(self.log_prior))
         distance = self.columns, negative_log_density, self.params, None, ctx
         if not block.has_implicit_zeros:
-            return block.distance_scores(*distance) + offset
+            return distance_scores(block, *distance) + offset
 
         def expanded(columns: Array, params: Params, scale: Array | None) -> Array:
             return _expanded_scores(block, columns, params, ctx)
@@ -152,9 +153,9 @@ def _expanded_scores(block: Block, columns: Array, params: Params, ctx: Context)
     if mean.shape[0] == 2:
         slope, curve, base = (a[1:, :] - a[:1, :] for a in (slope, curve, base))
     zeros = xp.zeros_like(base[0, :])
-    found = block.product(columns, zeros, xp.permute_dims(slope, (1, 0)), ctx)
+    found = product(block, columns, zeros, xp.permute_dims(slope, (1, 0)), ctx)
     squares = block.read_as(Squared("gaussian_scores"))
-    found = found + squares.product(columns, zeros, xp.permute_dims(curve, (1, 0)), ctx)
+    found = found + product(squares, columns, zeros, xp.permute_dims(curve, (1, 0)), ctx)
     return found + row_sums(base)
 
 

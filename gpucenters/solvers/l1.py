@@ -13,11 +13,13 @@ from ..arrays.functions import clip_negative, to_float
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.errors import raise_overflow
-from ..blocks.half_weight import ClassHalf, JointHalf
-from ..blocks.labelled_columns import LabelledColumns
 from ..blocks.samples import Samples
-from ..blocks.segment_terms import DistanceTerms
-from ..blocks.sorted_columns import SortedColumns
+from ..reductions.distances import distance_scores
+from ..reductions.half_weight import ClassHalf, JointHalf
+from ..reductions.labelled_columns import LabelledColumns
+from ..reductions.medians import map_sorted_columns, zero_center_loss
+from ..reductions.segment_sums import DistanceTerms
+from ..reductions.sorted_columns import SortedColumns
 from ..statistics.base import Recipe, Statistics
 from .centers import SparseCenters
 from .close_scores import UNIT_ROUNDOFF
@@ -84,7 +86,7 @@ class DistanceDecision:
 
     def scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
         """Scores of the rows: see `Decision`."""
-        return block.distance_scores(self.columns, _distance, (self.free,), self.scale, ctx)
+        return distance_scores(block, self.columns, _distance, (self.free,), self.scale, ctx)
 
 
 def _distance(x: Array, center: Array) -> Array:
@@ -122,12 +124,12 @@ def solve_l1(block: Block, samples: Samples, ctx: Context, scale: str | None = N
     samples = samples.with_equal_weights_as_one()
     k, m = samples.n_classes, block.shape[1]
     # Right for each column whose medians all are zero; the others are sorted and overwritten.
-    loss = block.zero_center_loss(samples, ctx)
+    loss = zero_center_loss(block, samples, ctx)
     finite = bool(xp.all(xp.isfinite(loss)))
     free, tied, gain = backend.zeros((k, m)), backend.zeros(m), backend.zeros(m)
     if finite:
         medians = partial(_medians, samples)
-        for columns, parts in block.map_sorted_columns(medians, samples, ctx):
+        for columns, parts in map_sorted_columns(block, medians, samples, ctx):
             free[:, columns], tied[columns], gain[columns], loss[columns] = parts
         # The loss has read every value.
         finite = bool(xp.all(xp.isfinite(loss)))

@@ -14,7 +14,8 @@ from ..arrays.linalg import one_blas_thread, quadratic_forms
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.convert import as_block
-from ..blocks.segment_terms import LinearTerms
+from ..reductions.products import product
+from ..reductions.segment_sums import LinearTerms
 from ..statistics.cross_moments import CrossMoments
 from .centers import SparseCenters
 from .close_scores import UNIT_ROUNDOFF, PairForm, Rounding, pair_form
@@ -100,8 +101,8 @@ class MahalanobisCenters(SparseCenters):
         terms = LinearTerms(tied, form.coef, tied)  # the bound is that of the rows
 
         def read(rows: Block, ctx: Context) -> tuple[Block, Array]:
-            product = rows.product(every, self.tied_center, root, ctx, size=4 * size)
-            return as_block(product[:, :-1], backend, checked=True), product[:, -1]
+            found = product(rows, every, self.tied_center, root, ctx, size=4 * size)
+            return as_block(found[:, :-1], backend, checked=True), found[:, -1]
 
         return found._replace(
             terms=terms, offset_bound=4 * constant, compared_columns=every, read=read

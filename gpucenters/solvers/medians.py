@@ -11,9 +11,9 @@ import math
 
 from ..arrays.functions import array_namespace
 from ..arrays.typing import Array
-from ..blocks.half_weight import ClassHalf, JointHalf
-from ..blocks.labelled_columns import LabelledColumns
-from ..blocks.sorted_columns import SortedColumns
+from ..reductions.half_weight import ClassHalf, JointHalf
+from ..reductions.labelled_columns import LabelledColumns
+from ..reductions.sorted_columns import SortedColumns
 
 
 def midpoint(low: Array, high: Array) -> Array:

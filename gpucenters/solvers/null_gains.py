@@ -14,8 +14,9 @@ from typing import Any
 from ..arrays.context import Context
 from ..arrays.functions import array_namespace
 from ..arrays.typing import Array
-from ..blocks.block import Block, Strip
-from ..blocks.labels import Labels
+from ..blocks.block import Block
+from ..reductions.labelled_columns import Labels
+from ..reductions.strips import Strip
 from ..statistics.base import Statistics
 from ..statistics.class_sums import ClassSums, ExposedSums
 from ..statistics.moments import ClassMoments

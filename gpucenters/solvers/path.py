@@ -18,7 +18,8 @@ from ..arrays.context import Context
 from ..arrays.functions import array_namespace, backend_of, index_mask, row_sums, to_host
 from ..arrays.typing import Array
 from ..blocks.block import Block
-from ..blocks.segment_terms import segment_totals
+from ..reductions.products import add_products, products
+from ..reductions.segment_sums import segment_sums, segment_totals
 from .centers import Centers, SparseCenters
 from .close_scores import UNIT_ROUNDOFF, PairForm, compare_close_scores
 from .decisions import LinearForm, of_priors
@@ -169,11 +170,11 @@ class SharesPath(SupportsOfEachK):
     def scores(self, block: Block, ctx: Context, *, relative: bool) -> PathScores:
         """The scores of the rows of a block."""
         xp = array_namespace(self.unit)
-        found = block.segment_sums(self.staying, [0, *self.counts], self.terms, ctx)
+        found = segment_sums(block, self.staying, [0, *self.counts], self.terms, ctx)
         for s in range(1, found.shape[1]):
             found[:, s, :] += found[:, s - 1, :]
         if self.passing.shape[0]:
-            block.add_products(self.passing, self.passing_coef, found, ctx)
+            add_products(block, self.passing, self.passing_coef, found, ctx)
         scores, bound = found[:-1, :, :], found[-1, :, :]
         scores -= self.log_mass[:, :, None] * bound
         scores += self.offset
@@ -259,7 +260,7 @@ class _Separable:
     def scores(self, block: Block, ctx: Context, *, relative: bool) -> PathScores:
         xp, terms = array_namespace(self.base), self.terms
         read, more = (block, None) if terms.read is None else terms.read(block, ctx)
-        found = read.segment_sums(terms.columns, [0, *self.ks], terms.terms, ctx)
+        found = segment_sums(read, terms.columns, [0, *self.ks], terms.terms, ctx)
         # Row by row, in place: the library's cumulative sum goes against the order of memory.
         for s in range(1, found.shape[1]):
             found[:, s, :] += found[:, s - 1, :]
@@ -357,8 +358,7 @@ class _Forms(SupportsOfEachK):
             sizes.append(unit * xp.max(xp.abs(form.coef), axis=1))
             bound = 4 * UNIT_ROUNDOFF * xp.max(xp.abs(form.offset), keepdims=True)
             offsets.append(xp.concat([form.offset, bound]))
-        products = block.products(parts, ctx, sizes=sizes)
-        found = xp.stack(products) + xp.stack(offsets)[:, None, :]
+        found = xp.stack(products(block, parts, ctx, sizes=sizes)) + xp.stack(offsets)[:, None, :]
         found = xp.permute_dims(found, (2, 0, 1))
         scores, bound, repeated = found[:-1, :, :], found[-1, :, :], []
         for s, form in enumerate(self.forms if q > 1 else []):

@@ -10,7 +10,7 @@ from ..arrays.context import Context
 from ..arrays.functions import array_namespace, backend_of, to_float, to_host
 from ..arrays.typing import Array
 from ..blocks.block import Block
-from ..blocks.segment_terms import LinearTerms, Terms
+from ..reductions.segment_sums import LinearTerms, Terms
 from .close_scores import UNIT_ROUNDOFF
 from .decisions import FeatureForm, of_priors
 from .selection import Selection

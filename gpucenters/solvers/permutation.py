@@ -15,9 +15,10 @@ from ..arrays.functions import clip_negative, running_max, to_host
 from ..arrays.linalg import one_blas_thread
 from ..arrays.thresholds import Thresholds
 from ..arrays.typing import Array
-from ..blocks.block import Block, Strip
-from ..blocks.labels import Labels
+from ..blocks.block import Block
 from ..blocks.samples import Samples
+from ..reductions.labelled_columns import Labels
+from ..reductions.strips import Strip, column_strips
 from .selection import ranking_key
 
 _BYTES_PER_GAIN = 160  # workspace for each class of a gain
@@ -167,7 +168,7 @@ def _map_runs(
     # All observed gains are looked up among the gains of each run: so it has as many, or more.
     size = max(ctx.chunk, block.shape[1])
     most = ctx.budget // _BYTES_PER_GAIN
-    for strip_part, strip in block.strips(columns, ctx):
+    for strip_part, strip in column_strips(block, columns, ctx):
         for number, labels in enumerate(batches()):
             count, k = labels.count, labels.samples.n_classes
 

@@ -15,6 +15,7 @@ from ..blocks.block import Block
 from ..blocks.errors import raise_overflow
 from ..blocks.readers import NotNegative
 from ..blocks.samples import Samples
+from ..reductions.products import product
 from ..statistics.base import Recipe
 from ..statistics.class_sums import ExposedSums
 from .centers import SparseCenters
@@ -58,7 +59,7 @@ class ExposedDecision:
         """Scores of the rows: see `Decision`."""
         assert self.exposure is not None
         exposure, zeros = self.exposure(block, ctx), block.backend.zeros(self.columns.shape[0])
-        found = block.product(self.columns, zeros, self.coef, ctx)
+        found = product(block, self.columns, zeros, self.coef, ctx)
         rate = block.backend.xp.sum(self.rate, axis=1)
         return found + exposure[:, None] * rate + self.offset
 

@@ -20,10 +20,10 @@ from ..arrays.errors import TooLargeError
 from ..arrays.functions import to_host, writable
 from ..arrays.label_values import exact_values
 from ..arrays.typing import Array
-from ..blocks.accumulators import RawSums
 from ..blocks.block import Block
 from ..blocks.readers import Reader
 from ..blocks.samples import Samples
+from ..reductions.class_sums import RawSums
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from typing import ClassVar, Self
 from ..arrays.context import Context
 from ..arrays.functions import row_sums, to_float, to_floats
 from ..arrays.typing import Array
-from ..blocks.accumulators import RawSums
 from ..blocks.block import Block
-from ..blocks.conditioning import EXACT_INTEGERS
 from ..blocks.errors import raise_overflow
 from ..blocks.samples import Samples
+from ..reductions.class_sums import RawSums, add_class_sums
+from ..reductions.moments import EXACT_INTEGERS
 from .base import Recipe, Statistics
 
 
@@ -35,7 +35,7 @@ class ClassSums(Statistics, kind="class sums"):
         return found
 
     def add(self, block: Block, samples: Samples, ctx: Context) -> Self:
-        block.add_sums(samples, RawSums(self.total, nonzero=self.nonzero), ctx)
+        add_class_sums(block, samples, RawSums(self.total, nonzero=self.nonzero), ctx)
         self._count(samples)
         return self
 
@@ -44,7 +44,7 @@ class ClassSums(Statistics, kind="class sums"):
         if to_float(xp.max(xp.abs(self.total))) >= EXACT_INTEGERS:
             return None
         raw = RawSums(self.total, nonzero=self.nonzero).zeros_like()
-        block.add_sums(samples, raw, ctx)
+        add_class_sums(block, samples, raw, ctx)
         return self._less(raw, samples)
 
 
@@ -80,7 +80,7 @@ class ExposedSums(ClassSums, kind="exposed sums"):
         return shapes
 
     def add(self, block: Block, samples: Samples, ctx: Context) -> Self:
-        block.add_sums(samples, RawSums(self.total, self.square, nonzero=self.nonzero), ctx)
+        add_class_sums(block, samples, RawSums(self.total, self.square, nonzero=self.nonzero), ctx)
         if self.exposure is not None:
             self.exposure += self.backend.asarray(samples.class_exposure)
         self._count(samples)

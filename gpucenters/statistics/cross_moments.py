@@ -14,7 +14,12 @@ from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.errors import LARGEST_SQUARABLE
 from ..blocks.samples import Samples
-from ..blocks.scatter import Scatter, add_scatter
+from ..reductions.scatter import (
+    Scatter,
+    add_class_scatter,
+    add_higher_moments,
+    add_scatter,
+)
 from .base import Recipe, Statistics
 
 _MOST_APART = 2**24  # numbers that the scatter matrices of all classes may have, to be kept apart
@@ -88,7 +93,7 @@ class CrossMoments(Statistics, kind="cross moments"):
                 "follow. Give the first batch to partial_fit as well."
             )
         with one_blas_thread(self.backend):
-            block.add_scatter(samples, self, ctx)
+            add_scatter(block, samples, self, ctx)
         self.count = [a + b for a, b in zip(self.count, samples.count, strict=True)]
         return self
 
@@ -97,7 +102,7 @@ class CrossMoments(Statistics, kind="cross moments"):
         self.third_moment = self.backend.zeros(self.shape)
         self.fourth_moment = self.backend.zeros(self.shape[0])
         with one_blas_thread(self.backend):
-            block.add_higher_moments(samples, self, ctx)
+            add_higher_moments(block, samples, self, ctx)
         self.recipe = replace(self.recipe, fourth=True)
 
     def check_overflow(self) -> None:
@@ -114,7 +119,7 @@ class CrossMoments(Statistics, kind="cross moments"):
         fourth = None if other.fourth_moment is None else other.fourth_moment[d]
         sums = other.class_weight[d], other.total[d, :], other.scatter[d, :, :]
         with one_blas_thread(self.backend):
-            add_scatter(self, c, Scatter(*sums, third, fourth))
+            add_class_scatter(self, c, Scatter(*sums, third, fourth))
         self.count[c] += other.count[d]
 
     def _add_all(self, other: Self) -> None:
@@ -129,7 +134,7 @@ class CrossMoments(Statistics, kind="cross moments"):
         self.scatter += other.scatter
         nothing = self.backend.zeros(other.scatter.shape[1:])
         for c, weight in enumerate(other.class_weight):
-            add_scatter(self, c, Scatter(weight, other.total[c, :], nothing, None, None))
+            add_class_scatter(self, c, Scatter(weight, other.total[c, :], nothing, None, None))
             self.count[c] += other.count[c]
 
     def _empty_like(self, n_classes: int) -> Self:

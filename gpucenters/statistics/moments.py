@@ -10,11 +10,17 @@ from typing import ClassVar, Self
 from ..arrays.context import Context
 from ..arrays.functions import clip_negative, row_sums, to_float, to_floats
 from ..arrays.typing import Array
-from ..blocks.accumulators import CentredSums, RawSums
 from ..blocks.block import Block
-from ..blocks.conditioning import EXACT_INTEGERS, is_ill_conditioned
 from ..blocks.errors import LARGEST_SQUARABLE
 from ..blocks.samples import Samples
+from ..reductions.class_sums import RawSums, add_class_sums
+from ..reductions.moments import (
+    EXACT_INTEGERS,
+    CentredSums,
+    add_centred,
+    centred_moments,
+    is_ill_conditioned,
+)
 from .base import Recipe, Statistics
 from .raw_sums import about_mean, are_well_conditioned, squared_norms
 
@@ -110,7 +116,7 @@ class ClassMoments(Statistics, kind="class moments"):
         self._become_centred(ctx)
         assert self.centred is not None
         sums = CentredSums(list(self.class_weight), self.total, self.centred, self.nonzero)
-        block.add_centred(samples, sums, ctx)
+        add_centred(block, samples, sums, ctx)
         self.class_weight = sums.class_weight
         self.count = [a + b for a, b in zip(self.count, samples.count, strict=True)]
         return self
@@ -156,7 +162,7 @@ class ClassMoments(Statistics, kind="class moments"):
 
     def _add_raw(self, block: Block, samples: Samples, ctx: Context) -> None:
         raw = RawSums(self.total, self.square, self.sum_of_squares, self.nonzero)
-        block.add_sums(samples, raw, ctx)
+        add_class_sums(block, samples, raw, ctx)
         before = list(self.class_weight)
         self._count(samples)
         if self.square is not None:
@@ -173,7 +179,7 @@ class ClassMoments(Statistics, kind="class moments"):
         if to_float(xp.max(squares)) >= EXACT_INTEGERS:
             return None
         raw = sums.zeros_like()
-        block.add_sums(samples, raw, ctx)
+        add_class_sums(block, samples, raw, ctx)
         new = self._less(raw, samples)
         new.norms, new.integers = None, True
         if new.sum_of_squares is not None:
@@ -263,7 +269,7 @@ class ClassMoments(Statistics, kind="class moments"):
             return
         columns = found if old == 0 else xp.concat([self.ill_conditioned, found])
         order = xp.argsort(columns)
-        total, centred = block.centred_moments(samples, xp.take(columns, order), ctx)
+        total, centred = centred_moments(block, xp.take(columns, order), samples, ctx)
         back = xp.argsort(order)
         total, centred = xp.take(total, back, axis=1), xp.take(centred, back, axis=1)
         w = backend.asarray([w or 1.0 for w in samples.class_weight])[:, None]

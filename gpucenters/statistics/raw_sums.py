@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..arrays.context import Context
 from ..arrays.functions import row_sums, to_floats
 from ..arrays.typing import Array
-from ..blocks.conditioning import EXACT_INTEGERS, LARGEST_SHARE
+from ..reductions.moments import EXACT_INTEGERS, LARGEST_SHARE
 
 
 def squared_norms(total: Array, ctx: Context) -> list[float]:

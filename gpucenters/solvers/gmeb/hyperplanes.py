@@ -14,7 +14,7 @@ from ...arrays.linalg import one_blas_thread
 from ...arrays.typing import Array
 from ...blocks.block import Block
 from ...blocks.samples import Samples
-from ...blocks.two_classes import TwoClasses
+from ...reductions.working_columns import TwoClasses
 from ...statistics.base import Recipe
 from ..centers import Centers
 from ..decisions import Decision, LinearDecision, LinearForm

@@ -9,7 +9,7 @@ from ...arrays.backend import Backend
 from ...arrays.functions import array_namespace, to_float, to_floats
 from ...arrays.linalg import factorised
 from ...arrays.typing import Array
-from ...blocks.working_columns import WorkingColumns
+from ...reductions.working_columns import WorkingColumns
 from .point import Phi, Point, Restricted
 
 _FEW = 300  # features that are all factorised

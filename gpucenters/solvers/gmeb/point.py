@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from ...arrays.backend import Backend
 from ...arrays.functions import array_namespace, to_float, to_floats
 from ...arrays.typing import Array
-from ...blocks.working_columns import WorkingColumns
+from ...reductions.working_columns import WorkingColumns
 
 
 @dataclass(frozen=True)

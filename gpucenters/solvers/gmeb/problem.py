@@ -10,7 +10,7 @@ from ...arrays.cached import cached_property
 from ...arrays.context import Context
 from ...arrays.functions import to_float, to_floats
 from ...arrays.typing import Array
-from ...blocks.two_classes import TwoClasses
+from ...reductions.working_columns import TwoClasses
 from .norm import worst_case_l1, worst_case_l1_dual
 
 _EPS = 2.0**-52

@@ -8,9 +8,8 @@ stored or not, are one item with their joint weight.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
 
 from ..arrays import list_kernels, numpy_cupy, portable
 from ..arrays.backend import Backend
@@ -20,14 +19,12 @@ from ..arrays.functions import to_floats
 from ..arrays.grid import ranges
 from ..arrays.threads import Scratch
 from ..arrays.typing import Array
+from ..blocks.samples import Samples
 from .half_weight import ClassHalf, JointHalf
-from .samples import Samples
 from .weighted_interval import weighted_interval
 
 _CACHED = 2  # chunks that a cache holds while few values of each line are sorted
 _LONG_LIST = 256  # items from which on a search for the relevant ones saves time
-
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -368,44 +365,3 @@ def sort_columns(
         lists=lists,
         chunk=ctx.chunk,
     )
-
-
-@dataclass(frozen=True)
-class SortingPlan:
-    """How the columns of a block are to be sorted.
-
-    Attributes
-    ----------
-    ranges : list of (start, stop)
-        Ranges of columns, to be sorted side by side.
-    sort : callable
-        ``sort(start, stop)`` gives the columns of X whose medians are not known beforehand, as a
-        slice or an array of numbers, and these sorted; or None.
-    too_large : str
-        The message of the error for one column that does not fit into memory.
-    """
-
-    ranges: list[tuple[int, int]]
-    sort: Callable[[int, int], tuple[Any, SortedColumns] | None]
-    too_large: str
-
-    def map(
-        self, task: Callable[[SortedColumns], Result], ctx: Context
-    ) -> Iterator[tuple[Any, Result]]:
-        """(columns, ``task`` of these columns sorted)."""
-
-        def sort_and_do(start: int, stop: int) -> tuple[Any, Result] | None:
-            found = self.sort(start, stop)
-            return None if found is None else (found[0], task(found[1]))
-
-        label = "columns sorted"
-        for found in ctx.map_halving(
-            sort_and_do, self.ranges, label=label, too_large=self.too_large
-        ):
-            if found is not None:
-                yield found
-
-
-def column_too_large(n: int) -> str:
-    """The message for a column of ``n`` samples that does not fit into memory."""
-    return f"a column of {n} samples does not fit into memory while it is sorted."

@@ -7,14 +7,44 @@ side by side: so no list of values is made for each permutation.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from ..arrays.backend import Backend
+from ..arrays.namespace import array_namespace
 from ..arrays.typing import Array
+from ..blocks.samples import Samples
 from .half_weight import JointHalf
-from .labels import Labels
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Class codes of n samples in p permutations of the observed labels.
+
+    Attributes
+    ----------
+    codes : array of integers of shape (n, p)
+        On the backend of the samples.
+    samples : Samples
+        One of the permutations, without weights: each has as many samples of each class.
+    """
+
+    codes: Array
+    samples: Samples
+    _indicators: dict[int, Array] = field(default_factory=dict, repr=False)
+
+    @property
+    def count(self) -> int:
+        """How many permutations there are."""
+        return self.codes.shape[1]
+
+    def indicator(self, c: int) -> Array:
+        """1.0 where a sample is in class c: (n, p), float64. Formed once."""
+        if c not in self._indicators:
+            xp = array_namespace(self.codes)
+            self._indicators[c] = xp.astype(self.codes == c, xp.float64)
+        return self._indicators[c]
 
 
 @dataclass(frozen=True)

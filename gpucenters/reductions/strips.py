@@ -6,8 +6,9 @@ indicators of the classes, and a column that is sorted once gives the sorted lis
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -16,14 +17,16 @@ from ..arrays.backend import Backend
 from ..arrays.class_lists import ClassLists
 from ..arrays.context import Context
 from ..arrays.grid import ranges, row_ranges
-from ..arrays.namespace import array_namespace, is_numpy, sparse_module, stored_once
+from ..arrays.namespace import array_namespace, is_numpy, sparse_module, stored_once, to_numpy
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray
-from .compressed import INT32, Compressed
-from .conditioning import EXACT_INTEGERS, is_ill_conditioned
+from ..blocks.block import Block
+from ..blocks.dense import DenseBlock
+from ..blocks.sparse import INT32, SparseBlock
 from .half_weight import enough_stored
-from .labelled_columns import LabelledColumns
-from .labels import Labels
+from .labelled_columns import LabelledColumns, Labels
+from .medians import stored_per_column
+from .moments import EXACT_INTEGERS, is_ill_conditioned
 from .sorted_columns import SortedColumns
 from .sparse_sorting import lists_of_entries
 
@@ -36,7 +39,9 @@ Task = Callable[[SortedColumns | LabelledColumns], tuple[Array, ...]]
 
 @dataclass(frozen=True)
 class DenseStrip:
-    """A `Strip` of dense data.
+    """Some columns of dense data in a given order, on the backend: features for many labels.
+
+    Runs of columns start..stop are worked on for p permutations of the labels at once.
 
     Attributes
     ----------
@@ -53,7 +58,7 @@ class DenseStrip:
         return self.array.shape[1]
 
     def cuts(self, permutations: int, size: int) -> list[tuple[int, int]]:
-        """(start, stop) of runs of columns: see `Strip`."""
+        """(start, stop) of runs of columns, of about ``size`` values and sums each."""
         n, d = self.array.shape
         return list(ranges(d, max(1, size // max(n, permutations))))
 
@@ -70,14 +75,28 @@ class DenseStrip:
         return lines - shift, shift[:, 0]
 
     def label_sums(self, labels: Labels, start: int, stop: int, *, relative: bool = False) -> Array:
-        """Sums of x over each class of each permutation: see `Strip`."""
+        """Sums of x over each class of each permutation, in some columns: (K, b, p), float64.
+
+        Exact where values are integers and sums are less than 2^53.
+
+        Parameters
+        ----------
+        labels : Labels
+        start, stop : int
+        relative : bool
+            Of x less its shift, a value of the column, so that an offset of the column does not
+            cancel in differences of the sums. The shift is 0 for sparse columns without need of it.
+        """
         xp = self.backend.xp
         lines = self._relative(start, stop)[0] if relative else self._columns(start, stop)
         total = xp.sum(lines, axis=1) if _sums_are_exact(lines) else None
         return _sums_of_classes(lambda d: lines @ d, labels, total)
 
     def label_moments(self, labels: Labels, start: int, stop: int) -> tuple[Array, Array, Array]:
-        """Sums, and sums of squares about the class means: see `Strip`."""
+        """Relative sums, sums of squares about the class means, and the shift of each column.
+
+        Two arrays of shape (K, b, p), and one of shape (b,).
+        """
         lines, shift = self._relative(start, stop)
         total = _sums_of_classes(lambda d: lines @ d, labels, None)
         squares = lines * lines
@@ -85,7 +104,7 @@ class DenseStrip:
         return total, _about_class_means(total, square, labels), shift
 
     def spread(self, start: int, stop: int, power: int) -> Array:
-        """Sums of |x - shift| or of its squares: see `Strip`."""
+        """Sums over all samples of |x - shift|, or of its squares for a power of 2: (b,)."""
         lines, _ = self._relative(start, stop)
         return self.backend.xp.sum(lines * lines if power == 2 else abs(lines), axis=1)
 
@@ -98,7 +117,20 @@ class DenseStrip:
         stop: int,
         ctx: Context,
     ) -> list[Array]:
-        """``task`` of the columns, sorted within each class of each permutation: see `Strip`."""
+        """``task`` of the columns, sorted within each class of each permutation: arrays (b, p).
+
+        A column is sorted once for all permutations. Where all class medians are known to be zero
+        the task is not called, and its results are zero.
+
+        Parameters
+        ----------
+        task : callable
+            Gives ``results`` arrays with a number for each column of its own.
+        results : int
+        labels : Labels
+        start, stop : int
+        ctx : Context
+        """
         xp, backend, (n, p) = self.backend.xp, self.backend, labels.codes.shape
         own = numpy_cupy if backend.is_numpy_or_cupy else portable
         chunk = self.array[:, start:stop]
@@ -133,15 +165,15 @@ class _Entries:
 
 @dataclass(frozen=True)
 class SparseStrip:
-    """A `Strip` of sparse data.
+    """Some columns of sparse data, with the methods of `DenseStrip`.
 
     Attributes
     ----------
-    matrix : Compressed
+    matrix : SparseBlock
         By column, on its backend, its values read.
     """
 
-    matrix: Compressed
+    matrix: SparseBlock
 
     @property
     def width(self) -> int:
@@ -149,7 +181,7 @@ class SparseStrip:
         return self.matrix.shape[1]
 
     def cuts(self, permutations: int, size: int) -> list[tuple[int, int]]:
-        """(start, stop) of runs of columns: see `Strip`."""
+        """(start, stop) of runs of columns: see `DenseStrip`."""
         cost = self.matrix.host_indptr + permutations * np.arange(self.width + 1)
         return list(row_ranges(cost, size))
 
@@ -179,7 +211,7 @@ class SparseStrip:
         return self.matrix.backend.xp.ones((self.matrix.shape[0], 1))
 
     def label_sums(self, labels: Labels, start: int, stop: int, *, relative: bool = False) -> Array:
-        """Sums of x over each class of each permutation: see `Strip`."""
+        """Sums of x over each class of each permutation: see `DenseStrip`."""
         e = self._relative(start, stop) if relative else self._entries(start, stop)
         total = self._product(e, e.z, self._one)[:, 0] if _sums_are_exact(e.z) else None
         return _sums_of_classes(lambda d: self._product(e, e.z, d), labels, total)
@@ -196,7 +228,7 @@ class SparseStrip:
         return stored_once(part) @ factor
 
     def label_moments(self, labels: Labels, start: int, stop: int) -> tuple[Array, Array, Array]:
-        """Sums, and sums of squares about the class means: see `Strip`."""
+        """Sums, and sums of squares about the class means: see `DenseStrip`."""
         e = self._relative(start, stop, squares=True)
 
         def sums_of(v: SparseArray) -> Array:
@@ -210,7 +242,7 @@ class SparseStrip:
         return total, _about_class_means(total, square, labels), e.shift
 
     def spread(self, start: int, stop: int, power: int) -> Array:
-        """Sums of |x - shift| or of its squares: see `Strip`."""
+        """Sums of |x - shift| or of its squares: see `DenseStrip`."""
         e = self._relative(start, stop)  # so nothing is shifted where values lack
         return self._product(e, e.z * e.z if power == 2 else abs(e.z), self._one)[:, 0]
 
@@ -223,7 +255,7 @@ class SparseStrip:
         stop: int,
         ctx: Context,
     ) -> list[Array]:
-        """``task`` of the columns, sorted within each class of each permutation: see `Strip`."""
+        """``task`` of the sorted columns: see `DenseStrip`."""
         backend, b, p = self.matrix.backend, stop - start, labels.count
         xp, samples, k = backend.xp, labels.samples, labels.samples.n_classes
         rows, values, offsets = self.matrix.columns(start, stop)
@@ -254,6 +286,31 @@ class SparseStrip:
             for target, part in zip(out, task(lists), strict=True):
                 target[first * b + kept] = part
         return [xp.permute_dims(xp.reshape(target, (p, b)), (1, 0)) for target in out]
+
+
+Strip: TypeAlias = DenseStrip | SparseStrip
+
+
+def column_strips(block: Block, columns: Array, ctx: Context) -> Iterator[tuple[slice, Strip]]:
+    """The columns in the given order, as many at a time as memory allows: (part, these).
+
+    Parameters
+    ----------
+    block : Block
+    columns : array of integers of shape (d,)
+        In any order, without duplicates.
+    ctx : Context
+    """
+    if isinstance(block, DenseBlock):
+        for part, array in block.take_columns(columns, ctx):
+            yield part, DenseStrip(block.backend, array)
+        return
+    stored = block.backend.xp.take(stored_per_column(block, ctx), columns)
+    # Put in order, an entry takes about 48 bytes on the way.
+    cost = np.concatenate([[0], np.cumsum(48 * to_numpy(stored) + 64)])
+    for start, stop in row_ranges(cost, max(1, ctx.budget // 2)):
+        chosen = block.select(columns[start:stop], ctx, by_row=False, ascending=False)
+        yield slice(start, stop), SparseStrip(chosen)
 
 
 def _sums_are_exact(values: SparseArray) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ..arrays.namespace import array_namespace
 from ..arrays.typing import Array
-from .samples import Samples
+from ..blocks.samples import Samples
 
 _INT_LIMIT = 2**63
 _UNIT_ROUNDOFF = 2.0**-53

@@ -1,17 +1,28 @@
-"""A few columns of X, centred and scaled, in memory: what an iterative solver works on."""
+"""Two classes of samples, and the products with X that a margin classifier needs.
+
+An iterative solver works on a few columns of X, which are centred and scaled, in memory.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+
 from ..arrays import numpy_cupy
 from ..arrays.backend import Backend
+from ..arrays.cached import cached_property
+from ..arrays.context import Context
 from ..arrays.grid import ranges
 from ..arrays.linalg import gram
-from ..arrays.namespace import is_numpy, sparse_module, stored_once
+from ..arrays.namespace import is_numpy, sparse_module, stored_once, to_numpy
 from ..arrays.typing import Array, SparseMatrix
 from ..arrays.typing import NumPyOrCuPy as SparseArray
+from ..blocks.block import Block
+from ..blocks.dense import DenseBlock
+from ..blocks.samples import Samples
+from .class_sums import RawSums, add_class_sums
 
 _STRIP = 2**22  # values of the dense rows that a device makes of sparse ones at a time
 
@@ -148,3 +159,105 @@ class SparseColumns:
             rows = numpy_cupy.filled(self.matrix[start:stop], xp) * root[start:stop, None]
             out += gram(rows, self.backend)
         return out
+
+
+def working_columns(
+    block: Block,
+    columns: Array,
+    shift: Array,
+    scale: Array,
+    rows: np.ndarray | None,
+    ctx: Context,
+) -> WorkingColumns:
+    """``(X[rows, columns] - shift) / scale`` in memory.
+
+    Sparse data stay sparse, unless an array takes no more memory than their stored entries do.
+
+    Parameters
+    ----------
+    block : Block
+    columns : array of shape (d,)
+        Ascending.
+    shift, scale : arrays of shape (d,)
+    rows : ndarray of shape (l,), or None for all
+    ctx : Context
+    """
+    xp, backend = block.backend.xp, block.backend
+    if isinstance(block, DenseBlock):
+        parts = [xp.astype(array, xp.float64) for _, array in block.take_columns(columns, ctx)]
+        values = parts[0] if len(parts) == 1 else xp.concat(parts, axis=1)
+        if rows is not None:
+            values = xp.take(values, backend.asarray(rows), axis=0)
+        return DenseColumns(backend, (values - shift) / scale)
+    part = block.select(columns, ctx, by_row=True)
+    kind = sparse_module(xp).csr_matrix
+    values = xp.astype(part.data, xp.float64) / xp.take(scale, part.indices)
+    matrix = kind((values, part.indices, part.indptr), shape=part.shape)
+    if rows is not None:
+        matrix = matrix[backend.asarray(rows)]
+    if 2 * matrix.nnz >= matrix.shape[0] * matrix.shape[1]:
+        return DenseColumns(backend, numpy_cupy.filled(matrix, xp) - shift / scale)
+    return SparseColumns(backend, matrix, matrix.T.tocsr(), shift / scale)
+
+
+@dataclass(frozen=True)
+class TwoClasses:
+    """The samples of positive weight: class +1 and class -1.
+
+    Attributes
+    ----------
+    block : Block
+    codes : ndarray of shape (n,), uint8
+        1 for class +1, 0 for class -1; of all rows of the block, on the host.
+    rows : ndarray of shape (l,), int64, or None
+        The rows of positive weight; None for all.
+    host_weight : ndarray of shape (l,), float64
+    """
+
+    block: Block
+    codes: np.ndarray
+    rows: np.ndarray | None
+    host_weight: np.ndarray
+
+    @classmethod
+    def of(cls, block: Block, samples: Samples, positive: int) -> TwoClasses:
+        """One class of the samples against all others."""
+        codes = (samples.codes == positive).astype(np.uint8)
+        weight, rows = samples.sample_weight, None
+        if weight is None:
+            weight = np.ones(len(codes))
+        elif not np.all(weight):
+            rows = np.flatnonzero(weight)
+            weight = weight[rows]
+        return cls(block, codes, rows, weight)
+
+    @property
+    def backend(self) -> Backend:
+        """That of the block."""
+        return self.block.backend
+
+    @cached_property
+    def weight(self) -> Array:
+        """The sample weights: (l,), on the backend."""
+        return self.backend.asarray(self.host_weight)
+
+    @cached_property
+    def sign(self) -> Array:
+        """+1.0 or -1.0: (l,), on the backend."""
+        codes = self.codes if self.rows is None else self.codes[self.rows]
+        return self.backend.asarray(2.0 * codes - 1.0)
+
+    def signed_sums(self, mu: Array, ctx: Context) -> Array:
+        """``X.T @ (sign * mu)`` for mu >= 0: float64, (m,). One pass over X."""
+        weight = to_numpy(mu)
+        if self.rows is not None:
+            weight = np.zeros(len(self.codes))
+            weight[self.rows] = to_numpy(mu)
+        total = self.backend.zeros((2, self.block.shape[1]))
+        samples = Samples(self.backend, self.codes, weight, 2)
+        add_class_sums(self.block, samples, RawSums(total), ctx)
+        return total[1, :] - total[0, :]
+
+    def columns(self, columns: Array, shift: Array, scale: Array, ctx: Context) -> WorkingColumns:
+        """``(X[:, columns] - shift) / scale`` of the samples of positive weight."""
+        return working_columns(self.block, columns, shift, scale, self.rows, ctx)

@@ -1,4 +1,4 @@
-"""What the features of a block add to the scores of a sample, for sums over segments of features.
+"""Sums over segments of features of what the features add to the scores of each row.
 
 A segment is a run of consecutive features of a ranking. Sums over the segments, added up, are the
 scores for every number of features.
@@ -11,15 +11,23 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
 
+import numpy as np
+
+from ..arrays import numpy_cupy
 from ..arrays.cached import cached_property
+from ..arrays.context import Context
 from ..arrays.namespace import array_namespace
 from ..arrays.typing import Array
+from ..arrays.typing import NumPyOrCuPy as SparseArray
+from ..blocks.block import Block
+from ..blocks.dense import DenseBlock
+from ..blocks.sparse import Entries, SparseBlock
 
 
 class Terms(Protocol):
     """What each of d features adds to q scores, and to a bound on their rounding: r = q + 1 rows.
 
-    A block calls `of_columns`, or `at_zero` and `beyond_zero`, whichever suits its storage.
+    `segment_sums` calls `of_columns` for dense data, `at_zero` and `beyond_zero` for sparse data.
     """
 
     @property
@@ -163,3 +171,59 @@ def segment_totals(values: Array, cuts: list[int]) -> Array:
     """Sums of (r, d) values over the segments between the cuts: (r, S)."""
     xp = array_namespace(values)
     return xp.stack([xp.sum(values[:, a:b], axis=1) for a, b in pairwise(cuts)], axis=1)
+
+
+def segment_sums(
+    block: Block, columns: Array, cuts: list[int], terms: Terms, ctx: Context
+) -> Array:
+    """Sums of terms over segments of features, of each row: float64, (r, S, n).
+
+    Parameters
+    ----------
+    columns : array of shape (d,)
+        The features of ``terms``, in any order.
+    cuts : list of S + 1 ints
+        Where the segments begin among them, ascending from 0 to d.
+    terms : Terms
+    ctx : Context
+    """
+    if not isinstance(block, DenseBlock):
+        return _sparse_segment_sums(block, columns, cuts, terms, ctx)
+    xp, r, parts = block.backend.xp, terms.rows, [slice(*cut) for cut in pairwise(cuts)]
+
+    def sums(x: Array) -> Array:
+        return xp.concat([terms.of_columns(x[:, part], part) for part in parts], axis=1)
+
+    found = block.map_rows(columns, r * len(parts), sums, ctx, ascending=False)
+    found = xp.reshape(found, (block.shape[0], len(parts), r))
+    return xp.permute_dims(found, (2, 1, 0))
+
+
+def _sparse_segment_sums(
+    matrix: SparseBlock, columns: SparseArray, cuts: list[int], terms: Terms, ctx: Context
+) -> SparseArray:
+    """Those of a row of zeros; and each stored entry adds to the segment of its feature."""
+    xp, backend, n = matrix.backend.xp, matrix.backend, matrix.shape[0]
+    position_of = matrix.position_table(columns)
+    segments, every = len(cuts) - 1, int(columns.shape[0]) == matrix.shape[1]
+    sizes = [b - a for a, b in pairwise(cuts)]
+    segment_of = backend.asarray(np.repeat(np.arange(segments), sizes) * n)
+    out = backend.zeros((terms.rows, segments * n))
+
+    def beyond_zero(entries: Entries) -> tuple[SparseArray, list[SparseArray]]:
+        position = entries.of_column(position_of)
+        if every:
+            rows, x = entries.rows(), xp.astype(entries.values, xp.float64)
+        else:
+            keep = xp.nonzero(position >= 0)[0]
+            rows, position = entries.rows_at(keep), xp.take(position, keep)
+            x = xp.astype(xp.take(entries.values, keep), xp.float64)
+        return xp.take(segment_of, position) + rows, terms.beyond_zero(x, position)
+
+    for index, parts in ctx.map(beyond_zero, matrix.entries(ctx)):
+        for row, part in enumerate(parts):
+            numpy_cupy.scatter_add(out[row, :], index, part, xp)
+    out = xp.reshape(out, (terms.rows, segments, n))
+    if terms.at_zero is not None:
+        out += segment_totals(terms.at_zero, cuts)[:, :, None]
+    return out

@@ -6,9 +6,9 @@ from typing import Any
 
 from ..arrays import numpy_cupy
 from ..arrays.typing import NumPyOrCuPy as Array
-from .compressed import INT32
+from ..blocks.samples import Samples
+from ..blocks.sparse import INT32
 from .half_weight import ClassHalf
-from .samples import Samples
 from .sorted_columns import SparseSortedColumns
 
 

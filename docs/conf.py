@@ -56,9 +56,41 @@ def _write_command_line(app: Any, config: Any) -> None:
     text = get_docs_for_click(
         obj=command, ctx=typer.Context(command), name="gpucenters", title="Command line"
     )
+    _write_page(app, "command-line", text)
+
+
+def _write_lists(app: Any, config: Any) -> None:
+    """The pages of all models and of all solvers."""
+    import gpucenters
+    from gpucenters._models import MODELS
+
+    models = [model.class_name for model in MODELS]
+    _write_page(app, "models", "# Models\n" + _list("gpucenters", models))
+    text = (
+        "# Solvers\n\nArrays and class codes in, centers out; scikit-learn is not needed. "
+        "[The formulas](../formulas.md) are on a page of their own.\n"
+    )
+    solvers = [name for name in gpucenters.solvers.__all__ if name not in gpucenters.__all__]
+    _write_page(app, "solvers", text + _list("gpucenters.solvers", solvers))
+
+
+def _list(module: str, names: list[str]) -> str:
+    lines = "\n   ".join(names)
+    return f"""
+```{{eval-rst}}
+.. currentmodule:: {module}
+.. autosummary::
+   :toctree: .
+
+   {lines}
+```
+"""
+
+
+def _write_page(app: Any, name: str, text: str) -> None:
     folder = Path(app.srcdir, "reference", "generated")
     folder.mkdir(exist_ok=True)
-    (folder / "command-line.md").write_text(text, encoding="utf-8")
+    (folder / f"{name}.md").write_text(text, encoding="utf-8")
 
 
 def _is_left_out(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
@@ -83,5 +115,6 @@ def _write_math(writer: Any, node: Any) -> None:
 def setup(app: Any) -> None:
     """Connect what this project adds to Sphinx."""
     app.connect("config-inited", _write_command_line)
+    app.connect("config-inited", _write_lists)
     app.connect("autodoc-skip-member", _is_left_out)
     app.add_html_math_renderer("mathml", (_write_math, None), (_write_math, None))

@@ -8,80 +8,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .arrays.devices import DeviceUnavailableError, devices
-    from .estimators import (
-        BlockGains,
-        GMEBClassifier,
-        GMEBClassifierCV,
-        L1CenterClassifier,
-        L2CenterClassifier,
-        LogRatioScaler,
-        MahalanobisCenterClassifier,
-        PermutationGains,
-        ShrunkenCentroidClassifier,
-        SparseBernoulliNB,
-        SparseGaussianNB,
-        SparseMultinomialNB,
-        SparsePoissonNB,
-        bernoulli_gain,
-        block_gains,
-        gaussian_gain,
-        gmeb_path,
-        odds_ratio,
-        permutation_gains,
-        poisson_gain,
-        thresholded_multinomial,
-    )
-    from .files import load, save
-    from .paths import (
-        SparsityPath,
-        SparsityPathCV,
-        SparsityPathDisplay,
-        plot_centers,
-        sparsity_path,
-    )
-    from .solvers.selection import UninformativeFeaturesWarning
+    from ._public import *  # noqa: F403
 
     __version__: str
 
-__all__ = [
-    "BlockGains",
-    "DeviceUnavailableError",
-    "GMEBClassifier",
-    "GMEBClassifierCV",
-    "L1CenterClassifier",
-    "L2CenterClassifier",
-    "LogRatioScaler",
-    "MahalanobisCenterClassifier",
-    "PermutationGains",
-    "ShrunkenCentroidClassifier",
-    "SparseBernoulliNB",
-    "SparseGaussianNB",
-    "SparseMultinomialNB",
-    "SparsePoissonNB",
-    "SparsityPath",
-    "SparsityPathCV",
-    "SparsityPathDisplay",
-    "UninformativeFeaturesWarning",
-    "__version__",
-    "bernoulli_gain",
-    "block_gains",
-    "devices",
-    "gaussian_gain",
-    "gmeb_path",
-    "load",
-    "odds_ratio",
-    "permutation_gains",
-    "plot_centers",
-    "poisson_gain",
-    "save",
-    "sparsity_path",
-    "thresholded_multinomial",
-]
-
-# Each name is imported at its first use (PEP 562), so that `gpucenters --help` starts at once: from
-# the first of these modules that has it.
-_MODULES = ("arrays.devices", "solvers.selection", "estimators", "files", "paths")
 _PACKAGES = (
     "arrays",
     "blocks",
@@ -96,22 +26,24 @@ _PACKAGES = (
 )
 
 
+# Names are loaded at the first use of one (PEP 562), so that `gpucenters --help` starts at once.
 def __getattr__(name: str) -> Any:
     if name in _PACKAGES:
         return import_module(f".{name}", __name__)
     if name == "__version__":
-        value = _version()
-    elif name in __all__:
-        modules = (import_module(f".{module}", __name__) for module in _MODULES)
-        value = next(getattr(module, name) for module in modules if hasattr(module, name))
+        value: Any = _version()
+    elif name == "__all__" or not name.startswith("_"):
+        value = getattr(import_module("._public", __name__), name, None)
     else:
+        value = None
+    if value is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_PACKAGES})
+    return sorted({*globals(), *__getattr__("__all__"), *_PACKAGES})
 
 
 def _version() -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import time
 
-from gpucenters.cli.check.outcome import Check, Outcome
+from bench.running import Check
+from gpucenters.cli.check.device import Outcome
 
 
 def _crashes(device: str) -> Outcome:

@@ -33,6 +33,7 @@ METHODS = ("decision_function", "predict", "predict_proba", "predict_log_proba",
 
 def models() -> dict[str, Any]:
     """Each model with each parameter that changes its arithmetic."""
+    import gpucenters
     from gpucenters import (
         L1CenterClassifier,
         L2CenterClassifier,
@@ -60,6 +61,10 @@ def models() -> dict[str, Any]:
     found["mahalanobis"] = MahalanobisCenterClassifier(k=5, shrinkage=0.2)
     found["mahalanobis total"] = MahalanobisCenterClassifier(covariance="total", shrinkage=0.3)
     found["mahalanobis lw"] = MahalanobisCenterClassifier(k=7, shrinkage="ledoit-wolf")
+    for name in gpucenters.__all__:
+        kind = getattr(gpucenters, name)
+        if hasattr(kind, "with_k") and kind not in map(type, found.values()):
+            found[name] = kind(k=5)
     return found
 
 
@@ -274,8 +279,8 @@ def compare(old: Path, new: Path, parts: list[str]) -> int:
         runs.append(json.loads(done.stdout))
     before, after = runs
     differ = 0
-    for case in sorted(before.keys() | after.keys()):
-        a, b = before.get(case, {}), after.get(case, {})
+    for case in sorted(before):  # a model that is new has no results before
+        a, b = before[case], after.get(case, {})
         names = sorted(name for name in a.keys() | b.keys() if a.get(name) != b.get(name))
         if names:
             differ += 1

@@ -129,14 +129,14 @@ ON_CARD += ("waits", "ties", "special values")
 def test_what_a_card_must_do_right_holds_here(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
     from bench import card
-    from gpucenters.cli.check.running import run_here
+    from gpucenters.cli.check.command import outcome_of
 
     for constant, value in CARD.items():
         monkeypatch.setattr(card, constant, value)
     (check,) = (check for check in card.plan() if check.name == name)
     if STAND_IN and check.fresh:
         cupy._fake.reset()  # no library has its memory yet
-    outcome = run_here(check, "cuda")
+    outcome = outcome_of(check.work, "cuda")
     assert outcome.status == "ok", outcome.differences
     assert outcome.note and (not check.fresh or "CUDA has no memory left" in outcome.note)
 
@@ -146,7 +146,7 @@ def test_the_first_checks_of_a_card_run_without_cub_and_all_others_follow(
 ) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
     from bench import card
-    from gpucenters.cli.check.outcome import Outcome
+    from gpucenters.cli.check.device import Outcome
 
     seen: list[tuple[str, str]] = []
 
@@ -184,6 +184,33 @@ def test_a_card_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     for check in (card.check_class_sums, card.check_wide, card.check_special_values,
                   card.check_ties, card.check_factorisations):  # fmt: skip
         assert check("cuda").differences, check
+
+
+def test_a_check_may_crash_raise_or_hang_and_the_next_ones_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    import checks_to_run
+
+    from bench.running import run_all
+
+    found = {check.name: outcome for check, outcome in run_all(checks_to_run.some, "cpu", 60)}
+    assert found["works"].status == found["works again"].status == "ok"
+    assert found["works again"].note == "cpu"
+    assert found["works"].note == found["goes on"].note != found["starts anew"].note
+    assert found["crashes"].differences == ["the process ended with code 7"]
+    assert found["raises"].differences[0].startswith("ValueError: nothing on cpu (_raises, line")
+    assert found["hangs"].differences == ["no result after 0 s"]
+
+
+def test_no_check_runs_after_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    import checks_to_run
+
+    from bench.running import run_all
+
+    found = [outcome.status for _, outcome in run_all(checks_to_run.too_many, "cpu", 0.2)]
+    assert found == ["not run", "not run"]
 
 
 def test_device_bench_estimates_what_a_card_takes_without_one(tmp_path: Path) -> None:

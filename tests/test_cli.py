@@ -13,7 +13,6 @@ import signal
 import subprocess
 import sys
 import types
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +32,11 @@ from sklearn.svm import LinearSVC
 
 import gpucenters
 from gpucenters import L2CenterClassifier, SparseBernoulliNB, SparseMultinomialNB, SparsityPath
+from gpucenters._models import OPTIONS, found
 from gpucenters.cli import app, main
-from gpucenters.cli.models import MODELS, ModelOptions
-from gpucenters.cli.stages import progress_of
-from gpucenters.files.decompositions import DECOMPOSITIONS
-from gpucenters.files.model import MODELS as SAVED
+from gpucenters.cli.models import MODELS
+from gpucenters.cli.output import progress_of
+from gpucenters.files.model import DECOMPOSITIONS
 from gpucenters.readers import FORMATS, read
 
 # Of scikit-learn, for arrays without the names that the file of a model has.
@@ -368,15 +367,11 @@ def test_options_are_the_parameters_of_the_model(
     np.testing.assert_array_equal(decision, model.fit(X, y).decision_function(X))
 
 
-def test_the_registry_has_every_model_and_every_option_of_a_model() -> None:
-    assert {model.class_name for model in MODELS.values()} == set(SAVED) - {"GMEBClassifierCV"}
-    known = {field.name for field in fields(ModelOptions)}
-    of_all = {"estimator", "k", "device", "memory_budget"}
+def test_the_registry_has_every_option_of_a_model() -> None:
+    of_all = {"k", "device", "memory_budget", "verbose"}
     for model in MODELS.values():
-        parameters = getattr(gpucenters, model.class_name)().get_params().keys()
-        assert set(model.options) == parameters - of_all - {"verbose"}
-        assert set(model.options) <= known
-    assert known - of_all == {option for model in MODELS.values() for option in model.options}
+        assert set(model.options) == found(model.kind)().get_params().keys() - of_all
+    assert {*OPTIONS} == {option for model in MODELS.values() for option in model.options}
 
 
 def test_progress_is_the_models_own_on_a_terminal(

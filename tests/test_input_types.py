@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from conftest import HERE
+from every_model import EVERY
 from input_types import (
     AS_ARRAY,
     AS_CSR,
@@ -34,18 +35,10 @@ from gpucenters import (
     GMEBClassifier,
     L1CenterClassifier,
     L2CenterClassifier,
-    MahalanobisCenterClassifier,
-    ShrunkenCentroidClassifier,
     SparseBernoulliNB,
-    SparseGaussianNB,
-    SparseMultinomialNB,
-    SparsePoissonNB,
 )
 
-SUMS = (
-    *(L2CenterClassifier, MahalanobisCenterClassifier, ShrunkenCentroidClassifier),
-    *(SparseBernoulliNB, SparseMultinomialNB, SparsePoissonNB, SparseGaussianNB),
-)
+SUMS = tuple(kind for kind in EVERY if hasattr(kind, "statistics"))
 GMEB = partial(GMEBClassifier, tol=0.5)  # a round or two
 MODELS = (SUMS, (L1CenterClassifier,), (GMEB,), (L2CenterClassifier, SparseBernoulliNB))
 DEVICES = (None, None, None, "cuda")

@@ -12,6 +12,7 @@ import h5py
 import numpy as np
 import pytest
 import scipy.sparse
+from every_model import others
 from sklearn.base import clone
 
 from gpucenters import (
@@ -38,6 +39,7 @@ MODELS = [
     SparseGaussianNB(k=5),
     ShrunkenCentroidClassifier(k=5),
 ]
+MODELS += others(MODELS, "partial_fit", k=5)
 _rng = np.random.default_rng(3)
 X = _rng.random((700, 30), dtype=np.float32) * (_rng.random((700, 30)) < 0.3)
 Y = np.array(["a", "b", "c"])[_rng.integers(0, 3, 700)]

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import ast
-import importlib
 import inspect
 import pickle
 import re
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,20 +14,16 @@ import pytest
 import gpucenters
 import gpucenters.multiclass
 import gpucenters.solvers
+from gpucenters import _public
+from gpucenters._models import MODELS
 
 
-def test_each_public_name_has_a_module_and_an_import_for_type_checkers() -> None:
-    tree = ast.parse(Path(gpucenters.__file__).read_text())
-    seen = {
-        alias.name: node.module
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.level == 1
-        for alias in node.names
-    }
-    for name, module in seen.items():
-        found = getattr(importlib.import_module(f"gpucenters.{module}"), name)
-        assert getattr(gpucenters, name) is found
-    assert sorted([*seen, "__version__"]) == gpucenters.__all__
+def test_each_public_name_is_imported_and_each_model_is_public() -> None:
+    assert {model.class_name for model in MODELS} < {*gpucenters.__all__}
+    imported = {name for name in vars(_public) if not re.fullmatch("__(?!version).*__", name)}
+    assert {*gpucenters.__all__} == imported
+    for name in imported:
+        assert getattr(gpucenters, name) is getattr(_public, name)
 
 
 def test_names_are_there_for_star_imports_dir_and_pickles() -> None:

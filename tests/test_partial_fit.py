@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from bits import bits
+from every_model import others
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
@@ -74,6 +75,7 @@ STREAMED = [
     SparseGaussianNB(k=2, priors=[0.1, 0.2, 0.3, 0.4]),
     ShrunkenCentroidClassifier(k=2),
 ]
+STREAMED += others(STREAMED, "partial_fit", k=2)
 
 
 def _given_priors_of(model: Any, met: list[int]) -> Any:

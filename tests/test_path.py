@@ -14,6 +14,7 @@ import pytest
 import scipy.sparse
 import sklearn
 from conftest import BACKENDS, cupy
+from every_model import others
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.feature_extraction.text import CountVectorizer
@@ -59,6 +60,7 @@ MODELS = [
     SparseMultinomialNB(fit_prior=False),
     MahalanobisCenterClassifier(covariance="total", shrinkage=0.1),
 ]
+MODELS += others(MODELS)
 each_model = pytest.mark.parametrize("model", MODELS, ids=str)
 
 

@@ -10,6 +10,7 @@ import joblib
 import numpy as np
 import pytest
 import scipy.sparse
+from every_model import others
 from sklearn.base import clone
 
 from gpucenters import (
@@ -34,6 +35,7 @@ MODELS = [
     SparseGaussianNB(k=3),
     ShrunkenCentroidClassifier(k=3),
 ]
+MODELS += others(MODELS, k=3)
 each_model = pytest.mark.parametrize("model", MODELS, ids=lambda m: type(m).__name__)
 _RNG = np.random.default_rng(1)
 Y = np.arange(60) % 3

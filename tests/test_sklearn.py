@@ -12,31 +12,20 @@ import pytest
 import scipy.sparse
 import scipy.special
 import sklearn
+from every_model import others
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.neighbors import NearestCentroid
 from sklearn.utils.estimator_checks import estimator_checks_generator
 from sklearn.utils.fixes import parse_version
-from small_data import KINDS
 
 from gpucenters import (
     GMEBClassifier,
     L1CenterClassifier,
     L2CenterClassifier,
     LogRatioScaler,
-    MahalanobisCenterClassifier,
-    ShrunkenCentroidClassifier,
-    SparseBernoulliNB,
-    SparseGaussianNB,
-    SparseMultinomialNB,
-    SparsePoissonNB,
 )
 
-COUNTS_ONLY = (SparseMultinomialNB, SparsePoissonNB)
-EVERY = [*KINDS, SparseBernoulliNB, SparseGaussianNB, ShrunkenCentroidClassifier, *COUNTS_ONLY]
-
-
-CHECKED = [*(kind() for kind in EVERY), MahalanobisCenterClassifier(), GMEBClassifier()]
-CHECKED += [LogRatioScaler()]
+CHECKED = [*others([]), GMEBClassifier(), LogRatioScaler()]
 NEGATIVE = ("check_decision_proba_consistency", "check_class_weight_classifiers")
 DATA = {"wine": load_wine, "digits": load_digits, "breast cancer": load_breast_cancer}
 
@@ -70,7 +59,7 @@ def _checks() -> list[Any]:
 
     def marks(model: Any, check: Any) -> list[Any]:
         name = check.func.__name__
-        if name in NEGATIVE and isinstance(model, COUNTS_ONLY):
+        if name in NEGATIVE and model.__sklearn_tags__().input_tags.positive_only:
             return [negative]
         return [] if CHECKS_ARRAYS or not _libraries(check) else [skip]
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from conftest import BACKENDS
+from every_model import others
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -43,6 +44,7 @@ MODELS = [
     MahalanobisCenterClassifier(k=2, shrinkage=0.3),
     MahalanobisCenterClassifier(k=2, shrinkage="ledoit-wolf"),
 ]
+MODELS += others(MODELS, "statistics", k=2)
 EXACT = MODELS[
     :8
 ]  # those whose raw sums of integers, stored sparse, have the same bits in any order

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..estimators import SparseBernoulliNB
+from ..estimators.naive_bayes import SparseBernoulliNB
 from ..statistics import Statistics
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from ..estimators import SparseGaussianNB
 from ..estimators._selector import FeatureSelector
 from ..estimators._statistics import StatisticsClassifier
 from ..estimators.blocked import block_model
+from ..estimators.gaussian import SparseGaussianNB
 from ..statistics import ClassSums, Statistics
 from .comparison import Comparison, compared
 from .data import Source, class_statistics

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..arrays.functions import to_host
-from ..estimators import BlockGains
+from ..estimators.blocked import BlockGains
 from ..estimators.permutation import adjusted
 from ..solvers.selection import ranking_key, warn
 from ..statistics import ClassSums, Statistics

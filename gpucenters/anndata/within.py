@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..estimators import block_gains, permutation_gains
-from ..estimators.blocked import rest_block_gains
+from ..estimators.blocked import block_gains, rest_block_gains
+from ..estimators.permutation import permutation_gains
 from ..statistics import Statistics
 from .comparison import Comparison, categories
 from .data import Source

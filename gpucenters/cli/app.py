@@ -22,8 +22,7 @@ from .inspect import inspect
 from .output import say
 from .path import path
 from .permute import permute
-from .predict import predict
-from .select import select
+from .predict import predict, select
 
 FAILED = 1
 _FAILURES = (ValueError, TypeError, OSError, MemoryError, RuntimeError, ImportError)

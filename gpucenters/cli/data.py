@@ -124,7 +124,7 @@ class DataOptions:
     def groups(self, source: str) -> Any:
         """The group of each sample, from a file as that of --labels."""
         from ..readers.data import Options
-        from ..readers.labels import read_labels
+        from ..readers.steps import read_labels
 
         return read_labels(source, Options(encoding=self.encoding))
 

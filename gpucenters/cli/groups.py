@@ -26,16 +26,15 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     ----------
     command : callable
         A parameter whose type is a dataclass stands for an option for each field, and gets an
-        object of it.
+        object of it. A field whose metadata have types by name stands for as many options, and
+        is a dict of those that are given.
     """
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {n: kind for n, kind in hints.items() if is_dataclass(kind)}
     parameters = []
     for given in inspect.signature(command).parameters.values():
         if given.name in groups:
-            kind = groups[given.name]
-            types = get_type_hints(kind, include_extras=True)
-            found = [(f.name, f.default, types[f.name]) for f in fields(kind)]
+            found = _options(groups[given.name])
         else:
             found = [(given.name, given.default, hints[given.name])]
         parameters += [
@@ -47,10 +46,7 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
 
     def run(**given: Any) -> None:
         device = given.get("device")
-        made = {
-            name: kind(**{field.name: given.pop(field.name) for field in fields(kind)})
-            for name, kind in groups.items()
-        }
+        made = {name: _made(kind, given) for name, kind in groups.items()}
         try:
             if device is not None:
                 check_device(device)
@@ -74,6 +70,28 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
     return run
+
+
+def _options(group: Any) -> list[tuple[str, Any, Any]]:
+    """(name, default, type) of each option of a group."""
+    types = get_type_hints(group, include_extras=True)
+    found: list[tuple[str, Any, Any]] = []
+    for each in fields(group):
+        own = [(each.name, each.default, types[each.name])]
+        found += [(name, None, kind) for name, kind in each.metadata.items()] or own
+    return found
+
+
+def _made(group: Any, given: dict[str, Any]) -> Any:
+    """A group of the options that are given, which are taken out of them."""
+    values: dict[str, Any] = {}
+    for each in fields(group):
+        if each.metadata:
+            several = {name: given.pop(name) for name in each.metadata}
+            values[each.name] = {name: of for name, of in several.items() if of is not None}
+        else:
+            values[each.name] = given.pop(each.name)
+    return group(**values)
 
 
 def part_of_samples(value: float | None) -> float | None:

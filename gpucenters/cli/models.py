@@ -1,55 +1,43 @@
-"""The models by the names that the command line has for them, and their options."""
+"""The model of a command: its options, and which one suits the data where none is named."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+import math
+import warnings
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-import gpucenters
+from .. import _models
+from .output import say
 
+if TYPE_CHECKING:
+    from ..readers import Data
 
-class Model(NamedTuple):
-    """A model, and the options that it takes besides those that all take."""
-
-    class_name: str
-    options: tuple[str, ...]
-    max_features: int | None = None  # up to which `check` fits it
-    has_k: bool = True  # whether the number of features is chosen beforehand
-
-
-_BAYES = ("alpha", "fit_prior", "class_prior", "class_weight")
-
-#: One line for each model; an option is a field of `ModelOptions` and a parameter of the class.
-MODELS = {
-    "l2": Model("L2CenterClassifier", ("scale", "priors")),
-    "l1": Model("L1CenterClassifier", ("scale",)),
-    "mahalanobis": Model(
-        "MahalanobisCenterClassifier", ("covariance", "shrinkage", "priors"), max_features=200
-    ),
-    "bernoulli": Model("SparseBernoulliNB", (*_BAYES, "binarize")),
-    "multinomial": Model("SparseMultinomialNB", (*_BAYES, "tol")),
-    "poisson": Model("SparsePoissonNB", (*_BAYES, "exposure", "scale")),
-    "gaussian": Model(
-        "SparseGaussianNB", ("pooling", "var_smoothing", "ddof", "priors", "class_weight")
-    ),
-    "shrunken": Model(
-        "ShrunkenCentroidClassifier", ("threshold", "offset", "priors", "class_weight")
-    ),
-    "gmeb": Model(
-        "GMEBClassifier",
-        ("r_plus", "r_minus", "threshold", "tol", "max_iter", "class_weight"),
-        max_features=100,
-        has_k=False,
-    ),
-}
+#: By the names that the command line has for them.
+MODELS = {model.name: model for model in _models.MODELS if model.name}
 Estimator = StrEnum("Estimator", [(name, name) for name in MODELS])  # type: ignore[misc]
+#: What suits each kind of data: docs/guide/models.md has the accuracies on public sets.
+SUITED: dict[str, tuple[str, dict[str, str]]] = {
+    "texts": ("poisson", {}),
+    "counts": ("poisson", {}),
+    "measurements": ("l2", {"scale": "pooled", "priors": "empirical"}),
+}
+_SPREAD = 10  # times the median: where a scale helped l2 on 54 of 59 public sets
+_PART = 2**22  # values of dense data that are looked at together
 
 
 def _option(help: str, *names: str, metavar: str | None = None) -> Any:
     return typer.Option(*names, help=help, metavar=metavar, rich_help_panel="Model")
+
+
+def _of_parameter(name: str, option: _models.Option) -> Any:
+    if option.values is None:
+        flag = name.replace("_", "-")
+        return Annotated[bool | None, _option(option.help, f"--{flag}/--no-{flag}")]
+    return Annotated[str | None, _option(option.help, metavar=option.values)]
 
 
 @dataclass(frozen=True)
@@ -69,82 +57,16 @@ class ModelOptions:
         str,
         _option("Number of features, a share of them, or all.", "--k", "-k", metavar="N|10%|all"),
     ] = "all"
-    scale: Annotated[
-        str | None,
-        _option(
-            "Divide features by a standard deviation; Poisson: by the dispersion.",
-            metavar="std|pooled|dispersion|none",
-        ),
-    ] = None
-    priors: Annotated[
-        str | None, _option("Class priors of centers.", metavar="uniform|empirical|P,P,...")
-    ] = None
-    covariance: Annotated[
-        str | None, _option("Of Mahalanobis centers.", metavar="pooled|total")
-    ] = None
-    shrinkage: Annotated[
-        str | None, _option("Of the covariance.", metavar="auto|ledoit-wolf|none|NUMBER")
-    ] = None
-    alpha: Annotated[
-        str | None, _option("Additive smoothing of naive Bayes.", metavar="NUMBER")
-    ] = None
-    fit_prior: Annotated[
-        bool | None,
-        _option("Class priors as in the data, or all equal.", "--fit-prior/--no-fit-prior"),
-    ] = None
-    class_prior: Annotated[
-        str | None, _option("Class priors of naive Bayes.", metavar="P,P,...")
-    ] = None
-    class_weight: Annotated[
-        str | None, _option("Weights by which all classes weigh the same.", metavar="balanced")
-    ] = None
-    binarize: Annotated[
-        str | None, _option("Values above it count as 1.", metavar="NUMBER|none")
-    ] = None
-    tol: Annotated[str | None, _option("Relative tolerance of the solution.", metavar="NUMBER")] = (
-        None
+    parameters: dict[str, str | bool] = field(
+        default_factory=dict,
+        metadata={name: _of_parameter(name, option) for name, option in _models.OPTIONS.items()},
     )
-    exposure: Annotated[
-        str | None, _option("What Poisson counts are counted over.", metavar="total|none")
-    ] = None
-    pooling: Annotated[
-        str | None, _option("Of Gaussian variances over the classes.", metavar="0...1")
-    ] = None
-    var_smoothing: Annotated[
-        str | None, _option("Added to Gaussian variances, of the largest.", metavar="NUMBER")
-    ] = None
-    ddof: Annotated[
-        str | None, _option("Degrees of freedom less in Gaussian variances.", metavar="0|1")
-    ] = None
-    threshold: Annotated[
-        str | None,
-        _option(
-            "Shrinkage of centroids; GMEB: weights below it are not selected.", metavar="NUMBER"
-        ),
-    ] = None
-    offset: Annotated[
-        str | None, _option("Added to deviations of shrunken centroids.", metavar="median|NUMBER")
-    ] = None
-    r_plus: Annotated[
-        str | None,
-        _option(
-            "GMEB: most second moment of the decision in the second class (for text 100 or more).",
-            metavar="NUMBER",
-        ),
-    ] = None
-    r_minus: Annotated[
-        str | None, _option("GMEB: the same in the first class; as --r-plus.", metavar="NUMBER")
-    ] = None
-    max_iter: Annotated[str | None, _option("GMEB: most rounds.", metavar="N")] = None
     device: Annotated[
         str, _option("Where to work.", "--device", "-d", metavar="auto|cpu|cuda|cuda:N")
     ] = "auto"
     memory_budget: Annotated[str | None, _option("Workspace at most.", metavar="500MB|2GB|...")] = (
         None
     )
-
-
-_OF_ALL = ("estimator", "k", "device", "memory_budget")
 
 
 def make_model(options: ModelOptions) -> Any:
@@ -166,11 +88,7 @@ def make_model(options: ModelOptions) -> Any:
     assert options.estimator is not None
     name = options.estimator.value
     model = MODELS[name]
-    given = {
-        field.name: getattr(options, field.name)
-        for field in fields(options)
-        if field.name not in _OF_ALL and getattr(options, field.name) is not None
-    }
+    given = options.parameters
     foreign = [option for option in given if option not in model.options]
     if foreign:
         refused, takes = (", ".join(map(_flag, each)) for each in (foreign, model.options))
@@ -184,7 +102,7 @@ def make_model(options: ModelOptions) -> Any:
         raise typer.BadParameter(
             f"the estimator {name} finds the number of features: leave --k out."
         )
-    made = getattr(gpucenters, model.class_name)(
+    made = _models.found(model.kind)(
         **chosen,
         device=options.device,
         memory_budget=options.memory_budget,
@@ -254,3 +172,105 @@ def parse_value(text: str | bool) -> Any:
     except ValueError:
         return text
     return numbers if "," in text else numbers[0]
+
+
+class Choice:
+    """Models for the options of a command, of which the data choose one.
+
+    Parameters
+    ----------
+    options : ModelOptions
+
+    Raises
+    ------
+    typer.BadParameter
+        As `make_model`, and for options that no model takes which data could choose.
+    """
+
+    def __init__(self, options: ModelOptions) -> None:
+        self.options = options
+        if options.estimator is not None:
+            self._models = {"": make_model(options)}
+            return
+        self._models, faults = {}, []
+        for kind, (name, defaults) in SUITED.items():
+            given = defaults | options.parameters
+            try:
+                self._models[kind] = make_model(
+                    replace(options, estimator=Estimator(name), parameters=given)
+                )
+            except typer.BadParameter as error:
+                faults.append(error)
+        if not self._models:
+            raise faults[-1]
+
+    def model(self, kind: str) -> Any:
+        """The model for a kind of data, not fitted; says which one was chosen, and why."""
+        if self.options.estimator is not None:
+            return self._models[""]
+        why = f"suits {kind}"
+        if kind not in self._models:
+            kind, why = next(iter(self._models)), "takes the given options"
+        name, defaults = SUITED[kind]
+        flags = [f"--{key} {self.options.parameters.get(key, of)}" for key, of in defaults.items()]
+        say(f"model: {' '.join(['-e', name, *flags])}, which {why}. Another -e overrides it.")
+        return self._models[kind]
+
+    def warn_of_spread(self, X: Any) -> None:
+        """Warn where l2 is named, without a scale, for features of very different spreads."""
+        is_plain = self.options.estimator == "l2" and "scale" not in self.options.parameters
+        if is_plain and spread(X) >= _SPREAD:
+            warnings.warn(
+                "the standard deviations of the features differ by orders of magnitude, and the "
+                "features of the largest decide: give --scale pooled, or --scale none if that is "
+                "right.",
+                stacklevel=2,
+            )
+
+
+def kind_of(data: Data) -> str:
+    """The kind of data: counts are non-negative whole numbers of which half or more are zero.
+
+    Of data on disk the first rows tell.
+    """
+    if data.is_text:
+        return "texts"
+    import numpy as np
+
+    from ..arrays.namespace import is_sparse
+    from ..arrays.on_disk import is_on_disk
+
+    X, rows = data.X, max(1, _PART // max(1, data.X.shape[1]))
+    if is_on_disk(X):
+        X = X[:rows]
+    values, rows = (X.data, _PART) if is_sparse(X) else (X, rows)
+    nonzero = 0
+    for start in range(0, len(values), rows):
+        part = values[start : start + rows]
+        if not np.all((part >= 0) & (part == np.floor(part))):
+            return "measurements"
+        nonzero += int(np.count_nonzero(part))
+    return "counts" if 2 * nonzero <= math.prod(X.shape) else "measurements"
+
+
+def spread(X: Any) -> float:
+    """The largest standard deviation of a feature, divided by the median of all that vary."""
+    import numpy as np
+    from sklearn.utils.sparsefuncs import mean_variance_axis
+
+    from ..arrays.namespace import is_sparse
+    from ..arrays.on_disk import is_on_disk
+
+    if is_on_disk(X):
+        return 1.0  # another pass over it would take as long as the fit
+    if is_sparse(X):
+        variance = mean_variance_axis(X, axis=0)[1]
+    else:
+        columns = max(1, _PART // len(X))
+        parts = range(0, X.shape[1], columns)
+        with np.errstate(over="ignore", invalid="ignore"):  # the fit names such features
+            variance = np.concatenate(
+                [np.var(X[:, i : i + columns], axis=0, dtype=np.float64) for i in parts]
+            )
+    varying = np.sqrt(variance[variance > 0])
+    return float(varying.max() / np.median(varying)) if len(varying) else 1.0

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .choice import Choice, kind_of
 from .data import (
     AsJson,
     DataOptions,
@@ -22,10 +21,9 @@ from .data import (
     labelled,
 )
 from .groups import part_of_samples
-from .models import MODELS, ModelOptions, parse_k
-from .output import console, say, show_json
+from .models import MODELS, Choice, ModelOptions, kind_of, parse_k
+from .output import Stages, console, say, show_json
 from .pictures import figure_of, write_figure
-from .stages import Stages
 
 if TYPE_CHECKING:
     from ..readers import Data

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from .choice import Choice, kind_of
 from .data import (
     AsJson,
     DataOptions,
@@ -20,10 +19,9 @@ from .data import (
     count_words,
     labelled,
 )
-from .models import ModelOptions
-from .output import say, show_facts, show_json, show_table
+from .models import Choice, ModelOptions, kind_of
+from .output import Stages, say, show_facts, show_json, show_table
 from .pictures import figure_of, write_figure
-from .stages import Stages
 
 _REFUSED = ("mahalanobis", "gmeb")  # have no gains of single features that labels leave alone
 _BINS = 20  # of the histogram

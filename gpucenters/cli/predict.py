@@ -1,7 +1,11 @@
-"""``gpucenters predict``."""
+"""``gpucenters predict`` and ``select``."""
 
 from __future__ import annotations
 
+import io
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,8 +14,6 @@ from .data import AsJson, DataOptions, DataPath, check_files, check_place
 from .output import say, show_facts, show_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from ..readers import Data
     from .trained import Trained
     from .writers import Rows
@@ -62,7 +64,7 @@ def predict(
         raise typer.BadParameter("MODEL and DATA cannot both be stdin.")
     check_place(output, model, data, reading.labels)
     check_files(model, data, reading.labels)
-    from ..readers.errors import counted
+    from ..readers.data import counted
     from .trained import Trained
 
     trained = Trained.load(model, device)
@@ -173,7 +175,6 @@ class _Predictions:
 
     def write_on(self, read: Callable[[], Iterator[Data]]) -> None:
         """Write the lines of what stdin has given before more of it is waited for."""
-        from .pipe import hand_on
         from .writers import Rows, opened
 
         with opened("-") as file:
@@ -183,7 +184,7 @@ class _Predictions:
                 self._add(iter([batch]), "-", rows)
                 file.flush()
 
-            hand_on(read, handle, _ROWS)
+            _hand_on(read, handle, _ROWS)
 
     def _begun(self, rows: Rows, output: str) -> Rows:
         if self.method or output.endswith(".csv"):
@@ -221,3 +222,108 @@ class _Predictions:
             values = [row for _, numbers, _ in found for row in numbers.tolist()]
             result[self.method] = {"classes": self.head, "values": values}
         return result
+
+
+def select(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file.")],
+    data: DataPath,
+    *,
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", metavar="FILE", help=".npz, .npy, .csv or .tsv."),
+    ],
+    k: Annotated[
+        str | None,
+        typer.Option("--k", "-k", metavar="N|10%|all", help="Fewer features than the model has."),
+    ] = None,
+    reading: DataOptions,
+    json: AsJson = False,
+) -> None:
+    """Write the columns that a model has selected, with labels and names where there are some."""
+    check_place(output, model, data, reading.labels)
+    check_files(model, data, reading.labels)
+    from ..readers.data import counted
+    from .models import parse_k
+    from .trained import Trained
+    from .writers import COLUMN_FORMATS, write_columns
+
+    if output.rpartition(".")[2] not in COLUMN_FORMATS:
+        raise typer.BadParameter(
+            f"{output!r} is no name for columns: use .npz, .npy, .csv or .tsv."
+        )
+    chosen_k = None if k is None else parse_k(k)
+    trained = Trained.load(model, "cpu")
+    if not trained.selects:
+        raise ValueError(
+            f"{model}: the binary models of {type(trained.classifier).__name__} select features "
+            "each for itself, so there are no columns of the whole model to write."
+        )
+    if chosen_k is not None:
+        trained = trained.with_k(chosen_k)
+    options = reading.like(trained.reading, data)
+    found = options.read(data, trained.n_features, trained.wanted)
+    columns = trained.classifier.transform(trained.features(found, data))
+    names = [str(name) for name in trained.names()]
+    write_columns(output, columns, found.y, names)
+    if json:
+        shape = {"samples": columns.shape[0], "features": columns.shape[1]}
+        show_json(shape | {"names": names, "output": output})
+    else:
+        samples, features = map(counted, columns.shape, ("sample", "feature"))
+        say(f"{samples} x {features} in {output}")
+
+
+class _Watched(io.RawIOBase):
+    """A raw stream that tells before each read that it may have to wait."""
+
+    def __init__(self, raw: Any, before: Callable[[], None]) -> None:
+        self._raw = raw
+        self._before = before
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        self._before()
+        return self._raw.readinto(buffer)
+
+
+@contextmanager
+def _watched_stdin(before: Callable[[], None]) -> Iterator[None]:
+    stdin = sys.stdin
+    raw = getattr(stdin.buffer, "raw", stdin.buffer)
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(_Watched(raw, before), 2**16))
+    try:
+        yield
+    finally:
+        sys.stdin = stdin
+
+
+def _hand_on(read: Callable[[], Iterator[Data]], handle: Callable[[Data], None], most: int) -> None:
+    """Read standard input, and handle what has come before more is waited for.
+
+    Parameters
+    ----------
+    read : callable
+        Gives the rows of standard input one by one.
+    handle : callable
+        Called with the rows that have come, at least one.
+    most : int
+        Rows that are handled together at most.
+    """
+    from ..readers.steps import joined
+
+    held: list[Data] = []
+
+    def flush() -> None:
+        if held:
+            (data,) = joined(held, "-", float("inf"))
+            held.clear()
+            handle(data)
+
+    with _watched_stdin(flush):
+        for row in read():
+            held.append(row)
+            if len(held) == most:
+                flush()
+        flush()

@@ -16,7 +16,7 @@ import gpucenters
 
 from ..arrays.namespace import to_numpy
 from ..arrays.on_disk import is_on_disk
-from ..readers.errors import counted
+from ..readers.data import counted
 
 if TYPE_CHECKING:
     from ..readers import Data

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import scipy.sparse
 
-from ..files.beside import beside
+from ..files.container import beside
 from .output import safe
 
 #: The ends of the names that `write_columns` knows.

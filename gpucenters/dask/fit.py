@@ -10,9 +10,9 @@ from dask.delayed import delayed
 from sklearn.base import clone
 
 from ..arrays.label_values import concatenated
-from ..estimators import L1CenterClassifier
 from ..estimators._base import CenterClassifier
 from ..estimators._statistics import StatisticsClassifier
+from ..estimators.centers import L1CenterClassifier
 from ..estimators.labels import balanced, encode, host_labels
 from .cluster import compute, current_client, named, out_of_the_pool, task_name
 from .form import first_form

@@ -10,7 +10,7 @@ from sklearn.utils.validation import validate_data
 
 from ..arrays.namespace import is_sparse
 from ..blocks.errors import as_float64
-from ..estimators import L1CenterClassifier
+from ..estimators.centers import L1CenterClassifier
 from ..estimators.validation import check_container
 from .cluster import named, task_name
 from .partitions import Partitions

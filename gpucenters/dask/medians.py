@@ -18,9 +18,10 @@ from ..arrays.namespace import array_namespace, is_sparse, sparse_module, to_num
 from ..blocks.errors import raise_bad_value, raise_overflow
 from ..blocks.samples import check_weights, make_samples, raise_without_weight
 from ..blocks.sparse import SparseBlock
-from ..estimators import L1CenterClassifier, L2CenterClassifier, SparseBernoulliNB
 from ..estimators._fitted import Fitted
+from ..estimators.centers import L1CenterClassifier, L2CenterClassifier
 from ..estimators.labels import encode_against, host_labels
+from ..estimators.naive_bayes import SparseBernoulliNB
 from ..estimators.validation import work_backend
 from ..reductions.medians import absolute_sums, stored_per_column
 from ..solvers.l1 import L1Centers

@@ -19,15 +19,18 @@ of "arrays", the number of arrays that follow it, and "versions", of the package
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
 import math
 import os
+import secrets
 import shutil
 import struct
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, BinaryIO
 
@@ -35,8 +38,9 @@ import numpy as np
 from sklearn import __version__ as sklearn_version
 
 from ..arrays.namespace import to_numpy
-from .beside import beside
 
+#: Errors of writing, which name no file.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 MAGIC = b"\x89GPUC\r\n\x1a"  # a byte above 127 and line ends show what a transfer as text changes
 VERSION = 1
 KINDS = "biufUSMm"  # of the types of arrays: all that hold neither objects nor fields
@@ -179,3 +183,37 @@ def _array(file: BinaryIO, length: int) -> np.ndarray:
         raise ValueError(f"the array at byte {start} is of {size:,} bytes, more than there are.")
     file.seek(start)
     return np.lib.format.read_array(file, allow_pickle=False)
+
+
+@contextmanager
+def beside(path: Any) -> Iterator[BinaryIO]:
+    """A new binary file that takes its place when the block ends, and is gone where it fails.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file that is there is replaced, and keeps its mode; of a link, the file that it names.
+
+    Raises
+    ------
+    ValueError
+        Where the path is that of something else, as of a folder or a device.
+    """
+    place = os.path.realpath(os.fspath(path))
+    if os.path.exists(place) and not os.path.isfile(place):
+        raise ValueError(f"{place!r} is not a regular file: give a new name, or an open file.")
+    part = os.path.join(os.path.dirname(place), f".{secrets.token_hex(8)}.part")
+    try:
+        with open(part, "x+b") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if os.path.exists(place):
+            shutil.copymode(place, part)
+        os.replace(part, place)
+    except BaseException as error:
+        if os.path.exists(part):
+            os.unlink(part)
+        if isinstance(error, OSError) and (error.filename == part or error.errno in _FULL):
+            error.filename = os.fspath(path)
+        raise

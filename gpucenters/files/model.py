@@ -7,58 +7,53 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from .. import _models
 from ..arrays.backend import HOST, Backend
 from ..arrays.devices import DeviceUnavailableError, resolve_backend
 from ..arrays.namespace import is_cupy
-from ..estimators import (
-    GMEBClassifier,
-    GMEBClassifierCV,
-    L1CenterClassifier,
-    L2CenterClassifier,
-    MahalanobisCenterClassifier,
-    ShrunkenCentroidClassifier,
-    SparseBernoulliNB,
-    SparseGaussianNB,
-    SparseMultinomialNB,
-    SparsePoissonNB,
-)
 from ..estimators._base import Classifier
 from ..estimators._fitted import Fitted
 from ..estimators._selector import FeatureSelector
 from ..estimators._statistics import StatisticsClassifier
+from ..multiclass import (
+    NestedDichotomiesClassifier,
+    OneVsOneClassifier,
+    OneVsRestClassifier,
+    OutputCodeClassifier,
+)
 from ..multiclass._decomposition import Decomposition
 from ..solvers.support import SupportCenters, keep_support, needs_full
 from .checks import check_fitted
 from .container import read, write
-from .decompositions import pack_decomposition, unpack_decomposition
 from .state import Packer, Unpacker
-from .steps import STEPS, pack_step, unpack_step
-from .vectorizers import (
+from .steps import (
+    STEPS,
     VECTORIZERS,
     is_vectorizer,
+    pack_step,
     pack_vectorizer,
     reads_words_alone,
+    unpack_step,
     unpack_vectorizer,
 )
 
-#: The models that a file may hold, which names them.
-MODELS: dict[str, type[Classifier]] = {
+#: The decompositions that a file may hold, which names them.
+DECOMPOSITIONS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
-        GMEBClassifier,
-        GMEBClassifierCV,
-        L1CenterClassifier,
-        L2CenterClassifier,
-        MahalanobisCenterClassifier,
-        ShrunkenCentroidClassifier,
-        SparseBernoulliNB,
-        SparseGaussianNB,
-        SparseMultinomialNB,
-        SparsePoissonNB,
+        NestedDichotomiesClassifier,
+        OneVsOneClassifier,
+        OneVsRestClassifier,
+        OutputCodeClassifier,
     )
+}
+#: The models that a file may hold, which names them.
+MODELS: dict[str, type[Classifier]] = {
+    model.class_name: _models.found(model.kind) for model in _models.MODELS
 }
 _ATTRIBUTES = (
     *("classes_", "n_features_in_", "feature_names_in_", "_sklearn_output_config"),
@@ -312,3 +307,58 @@ def _saved_backend(device: str) -> Backend:
 def _device_name(backend: Backend) -> str:
     """The name of a CUDA device; models of other libraries are loaded on the CPU."""
     return f"cuda:{backend.device.id}" if is_cupy(backend.xp) else "cpu"
+
+
+def pack_decomposition(model: Decomposition, packer: Packer) -> dict[str, Any]:
+    """All but its joint model as JSON.
+
+    Parameters
+    ----------
+    model : Decomposition
+        Fitted.
+    packer : Packer
+    """
+    name = type(model).__name__
+    if DECOMPOSITIONS.get(name) is not type(model):
+        raise TypeError(f"model files hold the models of gpucenters, and {name} is none of them.")
+    params = model.get_params(deep=False)  # type: ignore[attr-defined]
+    del params["estimator"]
+    return {
+        "class": name,
+        "params": {n: packer.pack(v, n) for n, v in params.items()},
+        "code_book": packer.pack(getattr(model, "code_book_", None), "code_book_"),
+    }
+
+
+def unpack_decomposition(section: dict[str, Any], joint: Any, unpacker: Unpacker) -> Any:
+    """The decomposition that was packed, around its joint model.
+
+    Parameters
+    ----------
+    section : dict
+    joint : StatisticsClassifier
+    unpacker : Unpacker
+    """
+    if section["class"] not in DECOMPOSITIONS:
+        raise ValueError(f"this gpucenters does not know the model {section['class']!r}.")
+    params = {n: unpacker.unpack(v) for n, v in section["params"].items()}
+    model = DECOMPOSITIONS[section["class"]](clone(joint), **params)
+    model._validate_params()
+    book = unpacker.unpack(section["code_book"])
+    if (book is not None) != isinstance(model, NestedDichotomiesClassifier | OutputCodeClassifier):
+        raise ValueError("its code_book does not fit the rest.")
+    if book is not None:
+        _check(book, len(joint.classes_), nested=isinstance(model, NestedDichotomiesClassifier))
+    model._restore(joint, book)
+    return model
+
+
+def _check(book: np.ndarray, n_classes: int, *, nested: bool) -> None:
+    """Raise a ValueError unless an array holds codes of the classes."""
+    good = book.ndim == 2 and book.shape[0] == n_classes and book.shape[1] > 0
+    good = good and bool(np.all(np.isin(book, (-1.0, 0.0, 1.0) if nested else (-1.0, 1.0))))
+    if nested:
+        both = np.any(book < 0, axis=0) & np.any(book > 0, axis=0)
+        good = good and book.shape[1] == n_classes - 1 and bool(np.all(both))
+    if not good:
+        raise ValueError("its code_book does not fit the rest.")

@@ -21,50 +21,20 @@ from typing import Any
 
 import numpy as np
 
+from .._models import MODELS, found
 from ..arrays.backend import Backend
 from ..arrays.namespace import is_array, to_numpy
 from ..arrays.typing import Array
-from ..blocks.readers import Binarized, NotNegative
-from ..solvers.bernoulli import BernoulliCenters
-from ..solvers.covariance import Shrinkage
-from ..solvers.gaussian import GaussianCenters
-from ..solvers.gmeb.hyperplanes import Hyperplanes
-from ..solvers.l1 import L1Centers
-from ..solvers.l2 import L2Centers
-from ..solvers.mahalanobis import MahalanobisCenters
-from ..solvers.multinomial import MultinomialCenters, MultinomialSelection
-from ..solvers.poisson import PoissonCenters
 from ..solvers.selection import Selection
-from ..solvers.shrunken import ShrunkenCenters
 from ..solvers.support import SupportCenters
 from ..statistics import ClassMoments, ClassSums, CrossMoments, ExposedSums, Recipe
 from .container import KINDS
 
+_OF_ALL = (ClassMoments, ClassSums, CrossMoments, ExposedSums, Recipe, Selection, SupportCenters)
 #: The classes that a file may hold. It names them: a name that was written must stay readable.
 CLASSES: dict[str, Any] = {
     kind.__name__: kind
-    for kind in (
-        BernoulliCenters,
-        Binarized,
-        ClassMoments,
-        ClassSums,
-        CrossMoments,
-        ExposedSums,
-        GaussianCenters,
-        Hyperplanes,
-        L1Centers,
-        L2Centers,
-        MahalanobisCenters,
-        MultinomialCenters,
-        MultinomialSelection,
-        NotNegative,
-        PoissonCenters,
-        Recipe,
-        Selection,
-        Shrinkage,
-        ShrunkenCenters,
-        SupportCenters,
-    )
+    for kind in (*_OF_ALL, *(found(path) for model in MODELS for path in model.holds))
 }
 
 

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from .data import Data, Options
-from .errors import ReadError
+from .data import Data, Options, ReadError
 from .lines import too_large
 
 _INDICES = {"indices", "indptr", "row", "col", "coords", "offsets", "shape"}

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from .columns import NO_FEATURE, as_labels, choose_columns, missing_value
-from .data import Data, Options
-from .errors import ReadError
+from .data import Data, Options, ReadError
 from .lines import too_large
 
 _VALUES = 2**22  # of a part of a file that is read whole

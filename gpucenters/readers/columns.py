@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays.label_values import exact_values
-from .data import Options
-from .errors import ReadError
+from .data import Options, ReadError
 
 #: The sentence for a label that is not there.
 MISSING_LABEL = "the label is missing: missing='drop' leaves such rows out."

@@ -12,8 +12,7 @@ import numpy as np
 import scipy.sparse
 
 from .columns import LONGEST_LABEL, as_labels, find_column
-from .data import Data, Options
-from .errors import ReadError, counted
+from .data import Data, Options, ReadError, counted
 from .lines import too_large
 
 _BYTES = 2**25  # of a part of a file that is read whole

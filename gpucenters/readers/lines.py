@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
-from .errors import ReadError
+from .data import ReadError
 
 LONGEST = 2**26  # bytes of a line
 _OBJECTS = 200  # bytes that Python's objects of a line take beside its characters, about

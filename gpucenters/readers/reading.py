@@ -12,17 +12,13 @@ from typing import Any
 
 from .arrays import array_batches
 from .arrow import arrow_batches
-from .corpora import sentence_batches, tweet_batches
-from .data import Data, Options
-from .errors import ReadError
-from .folders import folder_batches
+from .corpora import folder_batches, sentence_batches, tweet_batches
+from .data import Data, Options, ReadError
 from .h5ad import h5ad_batches
-from .labels import with_labels
 from .lines import COMPRESSED
-from .missing import settled
+from .steps import joined, settled, with_labels
 from .svmlight import svmlight_batches
 from .tables import line_batches, table_batches
-from .whole import joined
 
 _READERS: dict[str, Callable[[Any, int, Options], Iterator[Data]]] = {
     "tsv": table_batches,

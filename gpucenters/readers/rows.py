@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .errors import ReadError
+from .data import ReadError
 from .lines import LONGEST
 
 _WHY = {

@@ -15,8 +15,7 @@ import numpy as np
 import scipy.sparse
 from sklearn.datasets import load_svmlight_file
 
-from .data import Data, Options
-from .errors import ReadError, counted
+from .data import Data, Options, ReadError, counted
 from .lines import raw_lines
 
 _BLOCK = 2**16  # lines at a time

@@ -1,24 +1,31 @@
-"""The command."""
+"""The command, and the order of the checks."""
 
 from __future__ import annotations
 
+import time
+import traceback
+import warnings
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..data import check_place
+from ..models import MODELS
 from ..output import as_json, console, safe, say, show_facts, show_table
-from .outcome import MACHINE
 
 if TYPE_CHECKING:
-    from .outcome import Check, Outcome
+    from .device import Outcome
+
+MACHINE = "the machine"  # the check that compares nothing
 
 
 def check(
     device: Annotated[
         str, typer.Option("--device", "-d", metavar="auto|cpu|cuda|cuda:N", help="What to check.")
     ] = "auto",
-    minutes: Annotated[float, typer.Option(min=0.1, help="Time for all checks.")] = 10.0,
+    minutes: Annotated[float, typer.Option(min=0.1, help="No check begins later.")] = 10.0,
     json: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write the findings, after each check.")
     ] = None,
@@ -36,18 +43,65 @@ def check(
     check_place(json)
     from ...arrays.devices import resolve_backend
     from ...arrays.namespace import is_cupy
-    from .plan import plan
-    from .running import run_all
 
     backend = resolve_backend(device, None)
     if device == "auto":
         device = "cuda" if is_cupy(backend.xp) else "cpu"
-    report = Report(device, json)
-    for each, outcome in run_all(plan, device, 60 * minutes):
-        report.add(each, outcome)
+    report, end = Report(device, json), time.monotonic() + 60 * minutes
+    for name, work in plan():
+        report.add(name, outcome_of(work, device, end))
     report.end()
     if report.failed or not report.compared:
         raise typer.Exit(1)
+
+
+def plan() -> list[tuple[str, Callable[[str], Outcome]]]:
+    """The checks by their names, the most important first; each takes a device."""
+    from . import agreement, device, speeds, trouble
+
+    def of_models(shapes: tuple[agreement.Shape, ...]) -> list[tuple[str, Any]]:
+        return [
+            (f"{name} on {shape.name}", partial(agreement.check_model, name, shape))
+            for shape in shapes
+            for name in MODELS
+        ]
+
+    return [
+        (MACHINE, device.check_machine),
+        *of_models(agreement.FIRST),
+        ("bad input", trouble.check_bad_input),
+        ("out of memory", trouble.check_out_of_memory),
+        ("speed, dense", speeds.check_dense_speed),
+        ("speed, sparse", speeds.check_sparse_speed),
+        ("speed, wide", speeds.check_wide_speed),
+        *of_models(agreement.MORE),
+    ]
+
+
+def outcome_of(work: Callable[[str], Outcome], device: str, end: float = float("inf")) -> Outcome:
+    """What comes of a check, in which an error is a difference; it does not begin after the end.
+
+    Parameters
+    ----------
+    work : callable
+    device : str
+    end : float
+        By ``time.monotonic``.
+    """
+    from .device import Outcome
+
+    start = time.monotonic()
+    if start >= end:
+        return Outcome(was_run=False, note="the time was over")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            outcome = work(device)
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        outcome = Outcome([f"{type(error).__name__}: {error} ({last.name}, line {last.lineno})"])
+    outcome.seconds = time.monotonic() - start
+    return outcome
 
 
 class Report:
@@ -58,19 +112,19 @@ class Report:
         self.found: dict[str, Any] = {"device": device, "checks": {}}
         self.failed = self.missed = self.compared = 0
 
-    def add(self, each: Check, outcome: Outcome) -> None:
+    def add(self, name: str, outcome: Outcome) -> None:
         """Print a finding, and write all so far."""
-        self.found["checks"][each.name] = outcome.as_dict()
+        self.found["checks"][name] = outcome.as_dict()
         self.failed += bool(outcome.differences)
         self.missed += not outcome.was_run
-        self.compared += outcome.was_run and each.name != MACHINE
+        self.compared += outcome.was_run and name != MACHINE
         color = {"ok": "green", "failed": "bold red"}.get(outcome.status, "yellow")
-        line = f"{each.name:24}{outcome.seconds:8.2f} s  {safe(outcome.note)}"
+        line = f"{name:24}{outcome.seconds:8.2f} s  {safe(outcome.note)}"
         console().print(f"{outcome.status:10}", style=color, end="")
         console().print(line, soft_wrap=True)
         for difference in outcome.differences:
             console().print(f"  {safe(difference)}", style="red", soft_wrap=True)
-        if each.name == MACHINE:
+        if name == MACHINE:
             show_facts(outcome.figures)
         elif outcome.figures:
             _show_speeds(outcome.figures)

@@ -13,8 +13,7 @@ import scipy.sparse
 from gpucenters import L1CenterClassifier, L2CenterClassifier, SparseBernoulliNB
 
 from ...arrays import cuda
-from .outcome import Outcome
-from .shapes import cuda_device, on_device
+from .device import Outcome, cuda_device, on_device
 
 DENSE = 20_000, 2_000
 SPARSE = 400_000, 100_000, 20  # rows, columns, stored values of a row

@@ -17,8 +17,7 @@ from gpucenters import (
 )
 
 from ...arrays import cuda
-from .outcome import Outcome
-from .shapes import cuda_device, on_device
+from .device import Outcome, cuda_device, on_device
 
 _BUDGET = "1MB"
 _POOL = 64 * 2**20  # bytes that are left when memory is made to run out

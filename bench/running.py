@@ -4,33 +4,34 @@ from __future__ import annotations
 
 import multiprocessing
 import time
-import traceback
-import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-from .outcome import Check, Outcome
+from gpucenters.cli.check.command import outcome_of
+from gpucenters.cli.check.device import Outcome
 
 
-def run_here(check: Check, device: str) -> Outcome:
-    """Run a check in this process.
+@dataclass(frozen=True)
+class Check:
+    """A check.
 
-    Parameters
+    Attributes
     ----------
-    check : Check
-    device : str
+    name : str
+    work : callable
+        It takes the name of a device.
+    limit : float
+        Seconds after which it counts as hanging.
+    fresh : bool
+        Whether it needs a process in which nothing has used the device yet.
     """
-    start = time.perf_counter()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            outcome = check.work(device)
-    except Exception as error:
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        outcome = Outcome([f"{type(error).__name__}: {error} ({last.name}, line {last.lineno})"])
-    outcome.seconds = time.perf_counter() - start
-    return outcome
+
+    name: str
+    work: Callable[[str], Outcome]
+    limit: float = 90.0
+    fresh: bool = False
 
 
 def run_all(
@@ -114,4 +115,4 @@ def _serve(end: Connection, device: str, make: Callable[[], list[Check]]) -> Non
             number = end.recv()
         except (EOFError, KeyboardInterrupt):
             return
-        end.send(run_here(checks[number], device))
+        end.send(outcome_of(checks[number].work, device))

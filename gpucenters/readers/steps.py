@@ -1,19 +1,107 @@
-"""Rows of tables with missing values: an error, left out, or kept."""
+"""The steps behind a reader: labels of another file, missing values, and batches as one."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
+from ..arrays.label_values import concatenated
 from ..arrays.on_disk import is_on_disk
-from .columns import missing_value
-from .data import Data, Options
-from .errors import ReadError, counted
+from .arrays import check_labels, mapped
+from .columns import label_fault, missing_value
+from .data import Data, Options, ReadError, counted
+from .lines import text_lines, too_large
+
+
+def joined(parts: Iterable[Data], path: Any, limit: float) -> Iterator[Data]:
+    """Some parts as one.
+
+    Parameters
+    ----------
+    parts : iterable of Data
+    path : str or path-like
+        For errors.
+    limit : float
+        The number of bytes that may be held.
+
+    Yields
+    ------
+    Data
+        All of them; nothing where there are none.
+    """
+    held: list[Data] = []
+    size = 0
+    for part in parts:
+        held.append(part)
+        size += _bytes(part)
+        if size > limit:
+            raise too_large(path, limit)
+    if len(held) < 2:
+        yield from held
+        return
+    labels = [part.y for part in held if part.y is not None]
+    y = concatenated(labels) if labels else None
+    ids = None if held[0].ids is None else [id for part in held for id in part.ids or ()]
+    yield Data(_stacked([part.X for part in held]), y, held[0].feature_names, ids)
+
+
+def _bytes(data: Data) -> int:
+    X = data.X
+    if data.is_text:
+        size = sum(map(len, X))
+    elif scipy.sparse.issparse(X):
+        size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+    else:
+        size = 0 if is_on_disk(X) else X.nbytes
+    return size if data.y is None else size + data.y.nbytes
+
+
+def _stacked(parts: list[Any]) -> Any:
+    if isinstance(parts[0], list):
+        return [text for part in parts for text in part]
+    if scipy.sparse.issparse(parts[0]):
+        return scipy.sparse.vstack(parts, format="csr")
+    return np.concatenate(parts)
+
+
+def with_labels(batches: Iterator[Data], path: Any, options: Options) -> Iterator[Data]:
+    """The batches with the labels beside them."""
+    labels, start = read_labels(options.labels, options), 0
+    held = counted(len(labels), "label")
+    for batch in batches:
+        stop = start + len(batch)
+        if stop > len(labels):
+            break
+        yield replace(batch, y=labels[start:stop])
+        start = stop
+    else:
+        if start == len(labels):
+            return
+        rows = counted(start, "row")
+        raise ReadError(options.labels, f"has {held} for {rows} of {path}.")
+    raise ReadError(options.labels, f"has {held}, and {path} has more rows.")
+
+
+def read_labels(path: Any, options: Options) -> np.ndarray:
+    """The labels of a .npy file, or of a text with one a line."""
+    if str(path).endswith(".npy"):
+        labels = mapped(path)
+        check_labels(path, labels)
+        return np.array(labels)
+    found: list[str] = []
+    for line in text_lines(path, options.charset(), options.limit()):
+        label = line.rstrip("\r\n")
+        if fault := label_fault(label):
+            raise ReadError(path, fault, len(found) + 1, 1)
+        found.append(label)
+    if not found:
+        raise ReadError(path, "there is no label.", 1, 1)
+    return np.asarray(found)
 
 
 def settled(batches: Iterator[Data], path: Any, options: Options) -> Iterator[Data]:

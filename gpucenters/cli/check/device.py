@@ -1,21 +1,82 @@
-"""What the figures and findings are of: the machine, its card, and the versions."""
+"""The device that is checked: what it is, data on it, and what comes of a check."""
 
 from __future__ import annotations
 
 import os
 import platform
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+import numpy as np
+import scipy.sparse
 from threadpoolctl import threadpool_info
 
 from ...arrays import cuda
 from ...arrays.devices import resolve_backend
-from .outcome import Outcome
-from .shapes import cuda_device
 
+OK, FAILED, NOT_RUN = "ok", "failed", "not run"
 _CACHE = "~/.cupy/kernel_cache"  # of CuPy, by default
 _PACKAGES = ("gpucenters", "numpy", "scipy", "scikit-learn", "array-api-compat")
+
+
+@dataclass
+class Outcome:
+    """What came of a check.
+
+    Attributes
+    ----------
+    differences : list of str
+        What is not as it should be.
+    note : str
+        What was done, in short.
+    figures : dict
+        Numbers for the report.
+    seconds : float
+    was_run : bool
+        False where the time was over before.
+    """
+
+    differences: list[str] = field(default_factory=list)
+    note: str = ""
+    figures: dict[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+    was_run: bool = True
+
+    @property
+    def status(self) -> str:
+        """One of the three words for it."""
+        if not self.was_run:
+            return NOT_RUN
+        return FAILED if self.differences else OK
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"status": self.status} | asdict(self)
+
+
+def cuda_device(device: str) -> Any:
+    """The ``cupy.cuda.Device`` of a name, as "cuda" or "cuda:1"."""
+    return cuda.get_device(int(device.partition(":")[2] or 0))
+
+
+def on_device(X: Any, device: str) -> Any:
+    """Host data of any container on a CUDA device.
+
+    Parameters
+    ----------
+    X : ndarray, CSR or CSC
+    device : str
+    """
+    cupy = cuda.require()
+    with cuda_device(device):
+        if not scipy.sparse.issparse(X):
+            return cupy.asarray(X)
+        import cupyx.scipy.sparse
+
+        value = X.data if X.dtype.kind == "f" else X.data.astype(np.float64)  # it has no integers
+        parts = (cupy.asarray(value), cupy.asarray(X.indices), cupy.asarray(X.indptr))
+        return getattr(cupyx.scipy.sparse, f"{X.format}_matrix")(parts, shape=X.shape)
 
 
 def check_machine(device: str) -> Outcome:

@@ -1,0 +1,66 @@
+"""The names that ``import gpucenters`` gives, which are all loaded at the first use of one."""
+
+from . import __version__
+from .arrays.devices import DeviceUnavailableError, devices
+from .estimators.blocked import BlockGains, block_gains
+from .estimators.centers import L1CenterClassifier, L2CenterClassifier
+from .estimators.gaussian import SparseGaussianNB
+from .estimators.gmeb import GMEBClassifier
+from .estimators.gmeb_path import GMEBClassifierCV, gmeb_path
+from .estimators.log_ratio import LogRatioScaler
+from .estimators.mahalanobis import MahalanobisCenterClassifier
+from .estimators.naive_bayes import SparseBernoulliNB, SparseMultinomialNB
+from .estimators.permutation import PermutationGains, permutation_gains
+from .estimators.poisson import SparsePoissonNB
+from .estimators.score_functions import (
+    bernoulli_gain,
+    gaussian_gain,
+    odds_ratio,
+    poisson_gain,
+    thresholded_multinomial,
+)
+from .estimators.shrunken import ShrunkenCentroidClassifier
+from .files import load, save
+from .paths import (
+    SparsityPath,
+    SparsityPathCV,
+    SparsityPathDisplay,
+    plot_centers,
+    sparsity_path,
+)
+from .solvers.selection import UninformativeFeaturesWarning
+
+__all__ = [
+    "BlockGains",
+    "DeviceUnavailableError",
+    "GMEBClassifier",
+    "GMEBClassifierCV",
+    "L1CenterClassifier",
+    "L2CenterClassifier",
+    "LogRatioScaler",
+    "MahalanobisCenterClassifier",
+    "PermutationGains",
+    "ShrunkenCentroidClassifier",
+    "SparseBernoulliNB",
+    "SparseGaussianNB",
+    "SparseMultinomialNB",
+    "SparsePoissonNB",
+    "SparsityPath",
+    "SparsityPathCV",
+    "SparsityPathDisplay",
+    "UninformativeFeaturesWarning",
+    "__version__",
+    "bernoulli_gain",
+    "block_gains",
+    "devices",
+    "gaussian_gain",
+    "gmeb_path",
+    "load",
+    "odds_ratio",
+    "permutation_gains",
+    "plot_centers",
+    "poisson_gain",
+    "save",
+    "sparsity_path",
+    "thresholded_multinomial",
+]

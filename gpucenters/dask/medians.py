@@ -23,6 +23,7 @@ from ..estimators.centers import L1CenterClassifier, L2CenterClassifier
 from ..estimators.labels import encode_against, host_labels
 from ..estimators.naive_bayes import SparseBernoulliNB
 from ..estimators.validation import work_backend
+from ..reductions.half_weight import enough_stored, perhaps_half, worth_a_count_by_class
 from ..reductions.medians import absolute_sums, stored_per_column
 from ..solvers.l1 import L1Centers
 from .cluster import compute, named, task_name
@@ -144,15 +145,13 @@ def perhaps_not_zero(
 ) -> np.ndarray:
     """The columns that may have a median other than zero in some class, ascending."""
     stored = counts.stored
-    enough = stored > 0 if data[2] is not None else 2 * stored >= weight.min()
-    in_question, size = stored[enough].sum(), len(classes) * stored.size
-    if size <= stored.sum() <= 8 * in_question:
+    enough = enough_stored(stored, float(weight.min()), weighted=data[2] is not None)
+    if worth_a_count_by_class(stored, enough, int(stored.sum()), len(classes)):
         model, name = SparseBernoulliNB(), f"class-{token}"
         task = summed(model, classes, data, form, FEWEST_LANES, name, _ones)
         held = to_numpy(compute(client, task, False).total)
-        # With room for the rounding of sums of weights.
-        enough = np.any(2.000001 * held >= weight[:, None], axis=0)
-    return np.flatnonzero(enough)
+        enough = perhaps_half(held, weight)
+    return np.flatnonzero(to_numpy(enough))
 
 
 def _ones(X: Any) -> Any:

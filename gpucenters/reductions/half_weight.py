@@ -58,16 +58,32 @@ class ClassHalf:
         """Whether a mass is more than half of its class's weight."""
         return 2 * mass > self.most
 
-    def perhaps_reached(self, mass: Array) -> Array:
-        """True wherever `reached` could be, were the mass summed in another order."""
-        return 2 * mass >= (1 - _ANY_ORDER) * self.total
+
+# Which columns of sparse data may have a median other than zero: counts of their entries tell.
 
 
-def enough_stored(stored: Array, samples: Samples) -> Array:
-    """Whether columns store so many entries that half of some class may be among them."""
-    if samples.sample_weight is not None:
-        return stored > 0
-    return 2 * stored >= min(samples.count)
+def enough_stored(stored: Array, least: float, *, weighted: bool) -> Array:
+    """Whether columns (m,) store so many entries that half of some class may be among them.
+
+    ``least`` is the weight of the smallest class. Few samples may have it where they are weighted.
+    """
+    return stored > 0 if weighted else 2 * stored >= least
+
+
+def worth_a_count_by_class(stored: Array, enough: Array, entries: int, n_classes: int) -> bool:
+    """Whether so many entries are in columns with enough that a count by class saves time."""
+    if n_classes * stored.shape[0] > entries:
+        return False
+    xp = array_namespace(stored)
+    return 8 * int(xp.sum(xp.where(enough, stored, stored * 0))) >= entries
+
+
+def perhaps_half(mass: Array, weight: Array) -> Array:
+    """Whether half of some class may be in a column, were its mass (K, m) summed in another order.
+
+    ``weight`` holds W_c: (K,).
+    """
+    return array_namespace(mass).any(2 * mass >= (1 - _ANY_ORDER) * weight[:, None], axis=0)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from ..blocks.dense import DenseBlock
 from ..blocks.samples import Samples
 from ..blocks.sparse import SparseBlock
 from .class_sums import Partition, RawSums, add_class_sums, merge
-from .half_weight import ClassHalf, enough_stored
+from .half_weight import enough_stored, perhaps_half, worth_a_count_by_class
 from .sorted_columns import SortedColumns, sort_columns
 from .sparse_sorting import sort_segments
 
@@ -191,17 +191,14 @@ def _perhaps_not_zero(
     """The columns that may have a median other than zero in some class, and their entries."""
     xp, backend = matrix.backend.xp, matrix.backend
     stored = stored_per_column(matrix, ctx)
-    enough = enough_stored(stored, samples)
-    size = samples.n_classes * matrix.shape[1]
-    if size > matrix.nnz or 8 * int(xp.sum(xp.where(enough, stored, stored * 0))) < matrix.nnz:
-        columns = xp.nonzero(enough)[0]
-        return columns, xp.take(stored, columns)
-    # Many entries are in question: a count by class leaves fewer to be put in order.
-    held = backend.zeros((samples.n_classes, matrix.shape[1]))
-    ones = replace(matrix, data=_ones(matrix), reader=None)
-    add_class_sums(ones, samples, RawSums(held), ctx)
-    reached = ClassHalf.of(samples).perhaps_reached(held)
-    columns = xp.nonzero(xp.any(reached, axis=0))[0]
+    weighted = samples.sample_weight is not None
+    enough = enough_stored(stored, min(samples.class_weight), weighted=weighted)
+    if worth_a_count_by_class(stored, enough, matrix.nnz, samples.n_classes):
+        held = backend.zeros((samples.n_classes, matrix.shape[1]))
+        ones = replace(matrix, data=_ones(matrix), reader=None)
+        add_class_sums(ones, samples, RawSums(held), ctx)
+        enough = perhaps_half(held, backend.asarray(samples.class_weight))
+    columns = xp.nonzero(enough)[0]
     return columns, xp.take(stored, columns)
 
 

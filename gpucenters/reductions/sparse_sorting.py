@@ -8,7 +8,7 @@ from ..arrays.operations import add_at, repeat_per_row, segment_sort
 from ..arrays.typing import NumPyOrCuPy as Array
 from ..blocks.samples import Samples
 from ..blocks.sparse import INT32
-from .half_weight import ClassHalf
+from .half_weight import perhaps_half
 from .sorted_columns import SparseSortedColumns
 
 
@@ -80,7 +80,7 @@ def lists_of_entries(
     add_at(held, segment, xp.astype(share, held.dtype, copy=False))
     held = xp.reshape(held, (k, b))
     # Where less than half of each class is stored, all medians are zero.
-    undecided = xp.any(ClassHalf.of(samples).perhaps_reached(held), axis=0)
+    undecided = perhaps_half(held, backend.asarray(samples.class_weight))
     kept = xp.nonzero(undecided)[0]
     width = int(kept.shape[0])
     if width == 0:

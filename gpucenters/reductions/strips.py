@@ -259,7 +259,8 @@ class SparseStrip:
         backend, b, p = self.matrix.backend, stop - start, labels.count
         xp, samples, k = backend.xp, labels.samples, labels.samples.n_classes
         rows, values, offsets = self.matrix.columns(start, stop)
-        enough = enough_stored(offsets[1:] - offsets[:-1], samples)
+        stored = offsets[1:] - offsets[:-1]
+        enough = enough_stored(stored, min(samples.class_weight), weighted=False)
         column = repeat_per_row(backend.arange(b), offsets, values.shape[0], rows)
         keep = xp.nonzero((values != 0) & xp.take(enough, column))[0]
         rows, x, column = (xp.take(part, keep) for part in (rows, values, column))

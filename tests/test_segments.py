@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpucenters.arrays import numpy_cupy
+from gpucenters.arrays import operations
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["unit", "weighted"])
@@ -17,17 +17,16 @@ def test_each_segment_is_sorted(
     count: int, dtype: Any, weighted: bool, sparse_backend: Any
 ) -> None:
     rng = np.random.default_rng(0)
-    n, xp = 4000, sparse_backend.xp
+    n = 4000
     values = (rng.standard_normal(n) * 10.0 ** rng.integers(-37, 37, n)).astype(dtype)
     values[:50], values[50:60] = 1.5, [np.finfo(dtype).max, np.finfo(dtype).tiny] * 5
     values[60:70] = -values[50:60]
     segment = rng.integers(0, count, n)
     weights = rng.random(n) if weighted else None
-    found, along = numpy_cupy.segment_sort(
+    found, along = operations.segment_sort(
         sparse_backend.array(values),
         sparse_backend.array(segment),
         count,
-        xp,
         None if weights is None else sparse_backend.array(weights),
     )
     order = np.lexsort([values, segment])

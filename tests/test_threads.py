@@ -13,7 +13,7 @@ import scipy.sparse
 from sklearn.base import clone
 
 from gpucenters import L1CenterClassifier, L2CenterClassifier
-from gpucenters.arrays import grid, numpy_cupy, sparsetools, threads
+from gpucenters.arrays import grid, operations, sparsetools, threads
 from gpucenters.arrays.backend import HOST, backend_of
 from gpucenters.arrays.context import Context
 from gpucenters.arrays.threads import run, thread_count
@@ -116,8 +116,8 @@ def test_scatter_add_sums_repeated_indices(monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setattr(sparsetools, "AVAILABLE", available)
         for kind in (np.int32, np.int64):
             target = np.zeros(3)
-            numpy_cupy.scatter_add(
-                target, np.asarray([2, 0, 2], dtype=kind), np.asarray([1.0, 2, 3]), np
+            operations.scatter_add(
+                target, np.asarray([2, 0, 2], dtype=kind), np.asarray([1.0, 2, 3])
             )
             assert target.tolist() == [2, 0, 4]
 

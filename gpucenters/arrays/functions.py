@@ -1,16 +1,20 @@
-"""Functions of arrays of any library, for the layers above.
-
-They call the implementation for NumPy and CuPy where there is one, else the portable one.
-"""
+"""Functions of arrays of any library, for all layers above: each with all its ways."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from typing import Any
 
-from . import kernels, numpy_cupy, portable
-from .backend import backend_of
+import numpy as np
+
+from . import kernels
+from .backend import HOST, backend_of
+from .grid import ranges
 from .namespace import array_namespace, is_cupy, is_numpy, is_numpy_or_cupy, to_numpy
-from .typing import Array
+from .threads import run
+from .typing import Array, Namespace
+from .typing import NumPyOrCuPy as SharedArray
 
 __all__ = [
     "array_namespace",
@@ -69,21 +73,109 @@ def top_k(key: Array, k: int, near: Array | None = None) -> Array:
     array of int64 of shape (k,)
     """
     xp = array_namespace(key)
+    if not is_numpy_or_cupy(xp):
+        return xp.sort(xp.argsort(-key, stable=True)[:k])
     if near is not None and is_numpy(xp):
-        return numpy_cupy.top_k_near(key, k, to_float(near))
-    return (numpy_cupy if is_numpy_or_cupy(xp) else portable).top_k(key, k, xp)
+        return _top_k_near(key, k, to_float(near))
+    return _top_k(key, k, xp)
+
+
+def _top_k(key: SharedArray, k: int, xp: Namespace) -> SharedArray:
+    """`top_k` of NumPy and CuPy: the keys above the k-th largest, then the first equal to it.
+
+    A partition alone leaves ties in any order.
+    """
+    m = key.shape[0]
+    if k >= m:
+        return xp.arange(m, dtype=xp.int64)
+    kth = above = None
+    if is_numpy(xp) and m >= _SAMPLED_FROM:
+        kth = _bound(key, k)
+        above = _where(lambda part: part > kth, key)
+        if k <= above.shape[0] <= m // 2:
+            return above[_top_k(key[above], k, xp)]
+    if above is None or not above.shape[0] < k <= np.count_nonzero(key >= kth):
+        # (The kernel of CuPy's partition does not synchronise its threads, and is no faster.)
+        ordered = np.partition(key, m - k) if is_numpy(xp) else xp.sort(key, stable=False)
+        kth = ordered[m - k]
+        above = xp.nonzero(key > kth)[0]
+    equal = xp.nonzero(key == kth)[0][: k - above.shape[0]]
+    return xp.sort(xp.concat([above, equal]), stable=True)  # NumPy merges two sorted parts
+
+
+def _top_k_near(key: SharedArray, k: int, near: float) -> SharedArray:
+    """`_top_k`, where keys about the k-th largest are told apart by a guess at it: most often few.
+
+    A comparison of all keys takes a small part of the time of a partition.
+    """
+    above = key > near + _NEAR * abs(near)
+    count = int(np.count_nonzero(above))
+    band = np.flatnonzero((key >= near - _NEAR * abs(near)) & ~above)
+    if not count < k < count + band.shape[0]:
+        return _top_k(key, k, np)
+    above[band[_top_k(key[band], k - count, np)]] = True
+    return np.flatnonzero(above)
+
+
+_NEAR = 0.02  # of the guess, to either side
+
+_SAMPLED_FROM = 2**15  # keys from which on a sample saves time
+_CHUNK = 2**20  # keys that a thread compares
+_SAMPLE_STEP = 16  # one key in so many is in the sample
+
+
+def _bound(key: np.ndarray, k: int) -> np.floating:
+    """A value that most likely at least k keys, and few more, reach, estimated from a sample.
+
+    A partition of all keys reads them many times, on one thread, and takes thirty times as long
+    where most are equal, as counts of rare words are; sorting does not.
+    """
+    sample = np.sort(key[::_SAMPLE_STEP])
+    share = k / _SAMPLE_STEP
+    rank = min(int(share + 4 * share**0.5) + 8, sample.shape[0])
+    return sample[sample.shape[0] - rank]
+
+
+def _where(holds: Callable[[np.ndarray], np.ndarray], key: np.ndarray) -> np.ndarray:
+    """The indices, ascending, of all keys for which ``holds`` is true; on all threads."""
+
+    def find(cut: tuple[int, int]) -> np.ndarray:
+        return np.flatnonzero(holds(key[cut[0] : cut[1]])) + cut[0]
+
+    return np.concatenate(list(run(find, ranges(key.shape[0], _CHUNK), HOST)))
 
 
 def index_mask(index: Array, size: int) -> Array:
     """A mask of shape (size,): True at ``index``, which holds different numbers 0..size-1."""
     xp = array_namespace(index)
-    return (numpy_cupy if is_numpy_or_cupy(xp) else portable).index_mask(index, size, xp)
+    if is_numpy_or_cupy(xp):
+        mask = xp.zeros(size, dtype=xp.bool)
+        mask[index] = True
+        return mask
+    order = xp.sort(index)
+    every = xp.arange(size, dtype=index.dtype, device=order.device)
+    # The standard has no scattered assignment.
+    return xp.searchsorted(order, every, side="right") > xp.searchsorted(order, every, side="left")
 
 
 def running_max(x: Array) -> Array:
     """The largest of the first rows of ``x``, for each number of rows: of the shape of ``x``."""
     xp = array_namespace(x)
-    return (numpy_cupy if is_numpy_or_cupy(xp) else portable).running_max(x, xp)
+    if is_numpy(xp):
+        if x.shape[1] < _LONG_ROW:
+            return np.maximum.accumulate(to_numpy(x), axis=0)
+        out = to_numpy(x).copy()
+        for above, row in itertools.pairwise(out):  # several times as fast on long rows
+            np.maximum(above, row, out=row)
+        return out
+    step = 1
+    while step < x.shape[0]:
+        x = xp.concat([x[:step, ...], xp.maximum(x[step:, ...], x[:-step, ...])])
+        step *= 2
+    return x
+
+
+_LONG_ROW = 64
 
 
 def row_sums(x: Array) -> Array:

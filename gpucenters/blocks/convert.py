@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..arrays import numpy_cupy
 from ..arrays.backend import Backend, backend_of
 from ..arrays.context import Context
 from ..arrays.inputs import check_input
@@ -21,6 +20,7 @@ from ..arrays.namespace import (
     to_numpy,
 )
 from ..arrays.on_disk import CSROnDisk, OnDisk
+from ..arrays.operations import stores_twice
 from ..arrays.typing import NumPyOrCuPy as Array
 from ..arrays.typing import SparseMatrix
 from .block import Block
@@ -82,7 +82,7 @@ def _sparse_block(X: SparseMatrix, backend: Backend, summed: bool = True) -> Spa
             data, indices, indptr = view.data, view.indices, view.indptr
         if not canonical and (summed or _may_wrap(data, indptr, xp)):
             minor = X.shape[1 if by_row else 0]
-            if numpy_cupy.stores_twice(indices, indptr, minor, here):
+            if stores_twice(indices, indptr, minor, here):
                 # A matrix of our own: the caller's stays as it is.
                 view = _matrix(sparse, by_row, (data, indices, indptr), X.shape).copy()
                 view.sum_duplicates()

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..arrays import numpy_cupy
 from ..arrays.backend import backend_of
 from ..arrays.context import Context
 from ..arrays.grid import ranges
 from ..arrays.namespace import array_namespace, to_numpy
 from ..arrays.on_disk import OnDisk
+from ..arrays.operations import scatter_add
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray
 from .block import Block
@@ -114,7 +114,7 @@ def _filled_rows(
             count = int(values.shape[0])
             place = (start + backend.arange(count))[:, None] * d + position
             # What no value takes adds a zero.
-            numpy_cupy.scatter_add(out, xp.reshape(place, (-1,)), xp.reshape(values, (-1,)), xp)
+            scatter_add(out, xp.reshape(place, (-1,)), xp.reshape(values, (-1,)))
             start += count
         yield xp.reshape(out, (last - first, d)), None
 

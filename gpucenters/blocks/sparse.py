@@ -15,13 +15,14 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse
 
-from ..arrays import numpy_cupy, sparsetools
+from ..arrays import sparsetools
 from ..arrays.backend import Backend, backend_of
 from ..arrays.cached import cached_property
 from ..arrays.context import Context
 from ..arrays.grid import entry_ranges, partitions, row_ranges
 from ..arrays.namespace import array_namespace, is_cupy, is_numpy, to_numpy
 from ..arrays.on_disk import OnDisk
+from ..arrays.operations import repeat_per_row
 from ..arrays.typing import Namespace
 from ..arrays.typing import NumPyOrCuPy as Array
 from ..arrays.uploads import Upload, sendable
@@ -93,8 +94,7 @@ class Entries:
         return self._repeat(xp.arange(self.first, self.last, dtype=self.minor.dtype))
 
     def _repeat(self, per_row: Array) -> Array:
-        xp, count = self.backend.xp, self.minor.shape[0]
-        return numpy_cupy.repeat_per_row(per_row, self.offsets, count, xp, self.minor)
+        return repeat_per_row(per_row, self.offsets, self.minor.shape[0], self.minor)
 
 
 @dataclass(frozen=True)

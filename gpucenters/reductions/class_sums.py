@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import kernels, numpy_cupy, sparsetools
+from ..arrays import kernels, sparsetools
 from ..arrays.context import Context
 from ..arrays.grid import partitions, ranges, row_ranges
 from ..arrays.namespace import array_namespace, is_cupy
+from ..arrays.operations import scatter_add
 from ..arrays.row_labels import RowLabels, squared_row_norms
 from ..arrays.typing import Array, Namespace
 from ..arrays.typing import NumPyOrCuPy as SparseArray
@@ -204,17 +205,17 @@ def _add_by_array_functions(
         key = entries.of_row(base) + xp.astype(entries.columns(), base.dtype, copy=False)
         x = xp.astype(entries.values, xp.float64, copy=False)
         sx = x if weights is None else x * entries.of_row(weights)
-        numpy_cupy.scatter_add(total, key, sx, xp)
+        scatter_add(total, key, sx)
         if nonzero is not None:
             ones = xp.astype(x != 0, xp.float64)
             ones = ones if weights is None else ones * entries.of_row(weights)
-            numpy_cupy.scatter_add(nonzero, key, ones, xp)
+            scatter_add(nonzero, key, ones)
         if square is None and sum_of_squares is None:
             continue
         sx = sx * x
         if square is not None:
             squares = sx if factors is None else sx * entries.of_row(factors)
-            numpy_cupy.scatter_add(square, key, squares, xp)
+            scatter_add(square, key, squares)
         if sum_of_squares is not None:
             code = xp.astype(entries.of_row(codes), xp.int64)
             sum_of_squares += xp.bincount(code, weights=sx, minlength=samples.n_classes)

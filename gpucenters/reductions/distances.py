@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ..arrays import numpy_cupy
 from ..arrays.context import Context
 from ..arrays.functions import row_sums
 from ..arrays.grid import ranges
+from ..arrays.operations import scatter_add
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray
 from ..blocks.block import Block
@@ -125,7 +125,7 @@ def _corrected_scores(
     some = replace(ctx, chunk=max(1, ctx.chunk // k))
     for index, terms in ctx.map(corrections, matrix.entries(some)):
         flat = xp.reshape(index, (-1,)), xp.reshape(terms, (-1,))
-        numpy_cupy.scatter_add(out, *flat, xp)
+        scatter_add(out, *flat)
     return xp.reshape(out, (n, q)) + base
 
 

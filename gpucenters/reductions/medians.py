@@ -8,12 +8,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..arrays import numpy_cupy, sparsetools
+from ..arrays import sparsetools
 from ..arrays.backend import backend_of
 from ..arrays.class_lists import ClassLists
 from ..arrays.context import Context
 from ..arrays.grid import partitions, ranges, row_ranges
 from ..arrays.namespace import to_numpy
+from ..arrays.operations import scatter_add
 from ..arrays.threads import Scratch
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray
@@ -250,7 +251,7 @@ def absolute_sums(matrix: SparseBlock, per_sample: np.ndarray, ctx: Context) -> 
             return sums
         for entries in matrix.entries(ctx, *cut):
             terms = xp.abs(xp.astype(entries.values, xp.float64)) * entries.of_row(factor)
-            numpy_cupy.scatter_add(sums, entries.columns(), terms, xp)
+            scatter_add(sums, entries.columns(), terms)
         return sums
 
     return _sum_partitions(add_partition, matrix, ctx)
@@ -267,7 +268,7 @@ def stored_per_column(matrix: SparseBlock, ctx: Context) -> SparseArray:
         counts = backend.zeros(matrix.shape[1], xp.int64)
         ones = xp.ones(min(ctx.chunk, cut[1] - cut[0]), dtype=xp.int64)
         for entries in matrix.entries(ctx, *cut):
-            numpy_cupy.scatter_add(counts, entries.minor, ones[: entries.minor.shape[0]], xp)
+            scatter_add(counts, entries.minor, ones[: entries.minor.shape[0]])
         return counts
 
     return _sum_partitions(count_partition, matrix, ctx)

@@ -12,12 +12,12 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from ..arrays import numpy_cupy
 from ..arrays.backend import backend_of
 from ..arrays.context import Context
 from ..arrays.double_double import two_sum
 from ..arrays.functions import clip_negative, row_sums
 from ..arrays.namespace import array_namespace
+from ..arrays.operations import scatter_add
 from ..arrays.row_labels import squared_row_norms
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray
@@ -248,9 +248,9 @@ def _sparse_moments(
             yield key, x, xp.ones_like(x) if s is None else s
 
     for key, x, s in parts():
-        numpy_cupy.scatter_add(total, key, s * x, xp)
-        numpy_cupy.scatter_add(held, key, s, xp)
-        numpy_cupy.scatter_add(stored, key, xp.astype(s > 0, xp.int64), xp)
+        scatter_add(total, key, s * x)
+        scatter_add(held, key, s)
+        scatter_add(stored, key, xp.astype(s > 0, xp.int64))
     weight = xp.repeat(backend.asarray([w or 1.0 for w in samples.class_weight]), d)
     rows = xp.repeat(backend.asarray(samples.count, dtype=xp.int64), d)
     zeros = weight - held[:size]
@@ -259,8 +259,8 @@ def _sparse_moments(
     around = xp.concat([mean, backend.zeros(spare)])
     for key, x, s in parts():
         residual = x - xp.take(around, key)
-        numpy_cupy.scatter_add(error, key, s * residual, xp)
-        numpy_cupy.scatter_add(square, key, s * residual * residual, xp)
+        scatter_add(error, key, s * residual)
+        scatter_add(square, key, s * residual * residual)
     error = error[:size] - zeros * mean
     square = square[:size] + zeros * mean * mean - error * (error / weight)
     square = xp.where(square < 0, xp.zeros_like(square), square)

@@ -13,10 +13,10 @@ from typing import Protocol
 
 import numpy as np
 
-from ..arrays import numpy_cupy
 from ..arrays.cached import cached_property
 from ..arrays.context import Context
 from ..arrays.namespace import array_namespace
+from ..arrays.operations import scatter_add
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray
 from ..blocks.block import Block
@@ -222,7 +222,7 @@ def _sparse_segment_sums(
 
     for index, parts in ctx.map(beyond_zero, matrix.entries(ctx)):
         for row, part in enumerate(parts):
-            numpy_cupy.scatter_add(out[row, :], index, part, xp)
+            scatter_add(out[row, :], index, part)
     out = xp.reshape(out, (terms.rows, segments, n))
     if terms.at_zero is not None:
         out += segment_totals(terms.at_zero, cuts)[:, :, None]

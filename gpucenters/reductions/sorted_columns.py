@@ -11,12 +11,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..arrays import list_kernels, numpy_cupy, portable
+from ..arrays import list_kernels
 from ..arrays.backend import Backend
 from ..arrays.class_lists import ClassLists
 from ..arrays.context import Context
 from ..arrays.functions import to_floats
 from ..arrays.grid import ranges
+from ..arrays.operations import scatter_add, sorted_lines, sorted_lines_of_rows
 from ..arrays.threads import Scratch
 from ..arrays.typing import Array
 from ..blocks.samples import Samples
@@ -306,7 +307,7 @@ class SparseSortedColumns(SortedColumns):
         terms = f(x, *(xp.take(xp.reshape(p, (-1,)), self.segment) for p in parameters))
         terms = terms if self.weights is None else terms * self.weights
         stored = self.backend.zeros(self.shape[0] * self.shape[1])
-        numpy_cupy.scatter_add(stored, self.segment, terms, xp)
+        scatter_add(stored, self.segment, terms)
         at_zero = f(self.backend.zeros(self.shape), *parameters)
         return xp.reshape(stored, self.shape) + xp.astype(self.zero_mass, xp.float64) * at_zero
 
@@ -337,12 +338,11 @@ def sort_columns(
     """
     backend, b = ctx.backend, chunk.shape[1]
     xp = backend.xp
-    family = numpy_cupy if backend.is_numpy_or_cupy else portable
     sorted_weights = cumulative = None
     if weights is None:
-        table = family.sorted_lines(chunk, lists, xp, scratch)
+        table = sorted_lines(chunk, lists, scratch)
     else:
-        table, origin = family.sorted_lines_of_rows(chunk, lists, xp)
+        table, origin = sorted_lines_of_rows(chunk, lists)
         ws = xp.reshape(xp.take(weights, xp.reshape(origin, (-1,))), origin.shape)
         exact = xp.astype(ws, xp.int64 if samples.has_integer_weights else xp.float64)
         sums = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..arrays import numpy_cupy
+from ..arrays.operations import repeat_per_row, scatter_add, segment_sort
 from ..arrays.typing import NumPyOrCuPy as Array
 from ..blocks.samples import Samples
 from ..blocks.sparse import INT32
@@ -36,7 +36,7 @@ def sort_segments(
     xp = backend.xp
     kind = xp.int32 if k * b < INT32 else xp.int64
     numbers, count = xp.arange(b, dtype=kind), values.shape[0]
-    column = numpy_cupy.repeat_per_row(numbers, offsets, count, xp, rows)
+    column = repeat_per_row(numbers, offsets, count, rows)
     segment = xp.astype(xp.take(samples.backend_codes, rows), kind) * b + column
     x = values if values.dtype == xp.float32 else xp.astype(values, xp.float64)
     weight = None if samples.sample_weight is None else xp.take(samples.backend_weights, rows)
@@ -77,7 +77,7 @@ def lists_of_entries(
     # The weight that is stored, of each class and column.
     held = backend.zeros(k * b, xp.int64 if samples.has_integer_weights else xp.float64)
     share = xp.ones(x.shape[0], dtype=held.dtype) if weight is None else weight
-    numpy_cupy.scatter_add(held, segment, xp.astype(share, held.dtype, copy=False), xp)
+    scatter_add(held, segment, xp.astype(share, held.dtype, copy=False))
     held = xp.reshape(held, (k, b))
     # Where less than half of each class is stored, all medians are zero.
     undecided = xp.any(ClassHalf.of(samples).perhaps_reached(held), axis=0)
@@ -126,21 +126,21 @@ def _lists(
     negative = backend.zeros(k * width, xp.int64)
     below = x < 0
     if bool(xp.any(below)):
-        numpy_cupy.scatter_add(negative, segment, xp.astype(below, xp.int64), xp)
+        scatter_add(negative, segment, xp.astype(below, xp.int64))
     if weight is None:
         stored = xp.reshape(held, (-1,))
     else:
         stored = backend.zeros(k * width, xp.int64)
-        numpy_cupy.scatter_add(stored, segment, xp.ones_like(segment, dtype=xp.int64), xp)
+        scatter_add(stored, segment, xp.ones_like(segment, dtype=xp.int64))
     values, weights = x, weight
     if not in_order:
-        values, weights = numpy_cupy.segment_sort(x, segment, k * width, xp, weight)
+        values, weights = segment_sort(x, segment, k * width, weight)
     ends = xp.cumsum(stored)
     start = ends - stored
     count = x.shape[0]
     bounds = xp.concat([backend.zeros(1, xp.int64), ends])
     bounds = bounds if count >= INT32 else xp.astype(bounds, segment.dtype, copy=False)
-    owner = numpy_cupy.repeat_per_row(backend.arange(k * width), bounds, count, xp, segment)
+    owner = repeat_per_row(backend.arange(k * width), bounds, count, segment)
     # A list has a zero item if fewer rows of positive weight are stored than exist.
     rows = backend.asarray(samples.count, dtype=xp.int64)[:, None]
     stored, negative = xp.reshape(stored, shape), xp.reshape(negative, shape)

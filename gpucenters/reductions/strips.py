@@ -12,12 +12,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..arrays import numpy_cupy, portable, sparsetools
+from ..arrays import sparsetools
 from ..arrays.backend import Backend
 from ..arrays.class_lists import ClassLists
 from ..arrays.context import Context
 from ..arrays.grid import ranges, row_ranges
 from ..arrays.namespace import array_namespace, is_numpy, sparse_module, stored_once, to_numpy
+from ..arrays.operations import repeat_per_row, sorted_lines_of_rows
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray
 from ..blocks.block import Block
@@ -132,9 +133,8 @@ class DenseStrip:
         ctx : Context
         """
         xp, backend, (n, p) = self.backend.xp, self.backend, labels.codes.shape
-        own = numpy_cupy if backend.is_numpy_or_cupy else portable
         chunk = self.array[:, start:stop]
-        values, origin = own.sorted_lines_of_rows(chunk, ClassLists(backend, [np.arange(n)]), xp)
+        values, origin = sorted_lines_of_rows(chunk, ClassLists(backend, [np.arange(n)]))
         values, origin = (xp.permute_dims(part, (1, 0)) for part in (values, origin))
         values = xp.astype(values, xp.float64)
         found = task(LabelledColumns(backend, values, origin, labels))
@@ -203,7 +203,7 @@ class SparseStrip:
             shifted = shifted | is_ill_conditioned(total, square, float(self.matrix.shape[0]))
         first = xp.take(xp.concat([e.z, backend.zeros(1)]), e.offsets[:-1])
         shift = xp.where(shifted, first, e.shift)
-        of_entry = numpy_cupy.repeat_per_row(shift, e.offsets, e.z.shape[0], xp, e.rows)
+        of_entry = repeat_per_row(shift, e.offsets, e.z.shape[0], e.rows)
         return replace(e, z=e.z - of_entry, shift=shift)
 
     @property
@@ -260,7 +260,7 @@ class SparseStrip:
         xp, samples, k = backend.xp, labels.samples, labels.samples.n_classes
         rows, values, offsets = self.matrix.columns(start, stop)
         enough = enough_stored(offsets[1:] - offsets[:-1], samples)
-        column = numpy_cupy.repeat_per_row(backend.arange(b), offsets, values.shape[0], xp, rows)
+        column = repeat_per_row(backend.arange(b), offsets, values.shape[0], rows)
         keep = xp.nonzero((values != 0) & xp.take(enough, column))[0]
         rows, x, column = (xp.take(part, keep) for part in (rows, values, column))
         order = xp.argsort(x, stable=True)

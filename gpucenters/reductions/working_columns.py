@@ -10,13 +10,13 @@ from typing import Protocol
 
 import numpy as np
 
-from ..arrays import numpy_cupy
 from ..arrays.backend import Backend
 from ..arrays.cached import cached_property
 from ..arrays.context import Context
 from ..arrays.grid import ranges
 from ..arrays.linalg import gram
 from ..arrays.namespace import is_numpy, sparse_module, stored_once, to_numpy
+from ..arrays.operations import filled
 from ..arrays.typing import Array, SparseMatrix
 from ..arrays.typing import NumPyOrCuPy as SparseArray
 from ..blocks.block import Block
@@ -156,7 +156,7 @@ class SparseColumns:
             return (self.transposed @ weighted).toarray()
         root, out = xp.sqrt(h), self.backend.zeros((d, d))
         for start, stop in ranges(n, max(1, _STRIP // d)):
-            rows = numpy_cupy.filled(self.matrix[start:stop], xp) * root[start:stop, None]
+            rows = filled(self.matrix[start:stop]) * root[start:stop, None]
             out += gram(rows, self.backend)
         return out
 
@@ -196,7 +196,7 @@ def working_columns(
     if rows is not None:
         matrix = matrix[backend.asarray(rows)]
     if 2 * matrix.nnz >= matrix.shape[0] * matrix.shape[1]:
-        return DenseColumns(backend, numpy_cupy.filled(matrix, xp) - shift / scale)
+        return DenseColumns(backend, filled(matrix) - shift / scale)
     return SparseColumns(backend, matrix, matrix.T.tocsr(), shift / scale)
 
 

@@ -1,27 +1,26 @@
-"""Operations that the standard lacks, for NumPy and CuPy.
+"""Operations that the standard lacks, for blocks and reductions: each with all its ways.
 
-Every name used on ``xp`` here exists in both, so that the tests on the CPU cover the code that runs
-on CUDA. Faster ways that only NumPy has are separate branches.
+Every name used on ``xp`` for both NumPy and CuPy exists in both, so that the tests on the CPU cover
+the code that runs on CUDA. Faster ways that only NumPy has are separate branches.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 
 import numpy as np
 
-from . import kernels, portable, sparsetools
-from .backend import HOST, Backend
-from .class_lists import ClassLists
-from .grid import CUDA_CHUNK, ranges, row_ranges
-from .namespace import is_numpy, to_numpy
+from . import kernels, sparsetools
+from .backend import Backend
+from .class_lists import ClassLists, Group
+from .grid import CUDA_CHUNK, row_ranges
+from .namespace import array_namespace, is_cupy, is_numpy, to_numpy
 from .threads import Scratch, run
 from .typing import Namespace, SparseMatrix
 from .typing import NumPyOrCuPy as Array
 
 
-def scatter_add(target: Array, index: Array, values: Array, xp: Namespace) -> None:
+def scatter_add(target: Array, index: Array, values: Array) -> None:
     """``target[index[j]] += values[j]``, with repeated indices summed, in place and in order.
 
     Parameters
@@ -31,83 +30,11 @@ def scatter_add(target: Array, index: Array, values: Array, xp: Namespace) -> No
         Not checked: whoever made it knows that it lies in 0..m-1.
     values : array of shape (n,), of the target's type
     """
+    xp = array_namespace(target)
     if is_numpy(xp) and sparsetools.AVAILABLE:
         sparsetools.scatter_add(target, index, values)
         return
     xp.add.at(target, index, values)
-
-
-def top_k(key: Array, k: int, xp: Namespace) -> Array:
-    """Indices of the k largest keys, ascending; among equal keys the lower index is taken.
-
-    The k-th largest value, all above it, then the first of those equal to it: a partition alone
-    leaves ties in any order.
-    """
-    m = key.shape[0]
-    if k >= m:
-        return xp.arange(m, dtype=xp.int64)
-    kth = above = None
-    if is_numpy(xp) and m >= _SAMPLED_FROM:
-        kth = _bound(key, k)
-        above = _where(lambda part: part > kth, key)
-        if k <= above.shape[0] <= m // 2:
-            return above[top_k(key[above], k, xp)]
-    if above is None or not above.shape[0] < k <= np.count_nonzero(key >= kth):
-        # (The kernel of CuPy's partition does not synchronise its threads, and is no faster.)
-        ordered = np.partition(key, m - k) if is_numpy(xp) else xp.sort(key, stable=False)
-        kth = ordered[m - k]
-        above = xp.nonzero(key > kth)[0]
-    equal = xp.nonzero(key == kth)[0][: k - above.shape[0]]
-    return xp.sort(xp.concat([above, equal]), stable=True)  # NumPy merges two sorted parts
-
-
-def top_k_near(key: Array, k: int, near: float) -> Array:
-    """`top_k`, where keys about the k-th largest are told apart by a guess at it: most often few.
-
-    A comparison of all keys takes a small part of the time of a partition.
-    """
-    above = key > near + _NEAR * abs(near)
-    count = int(np.count_nonzero(above))
-    band = np.flatnonzero((key >= near - _NEAR * abs(near)) & ~above)
-    if not count < k < count + band.shape[0]:
-        return top_k(key, k, np)
-    above[band[top_k(key[band], k - count, np)]] = True
-    return np.flatnonzero(above)
-
-
-_NEAR = 0.02  # of the guess, to either side
-
-_SAMPLED_FROM = 2**15  # keys from which on a sample saves time
-_CHUNK = 2**20  # keys that a thread compares
-_SAMPLE_STEP = 16  # one key in so many is in the sample
-
-
-def _bound(key: np.ndarray, k: int) -> np.floating:
-    """A value that most likely at least k keys, and few more, reach, estimated from a sample.
-
-    A partition of all keys reads them many times, on one thread, and takes thirty times as long
-    where most are equal, as counts of rare words are; sorting does not.
-    """
-    sample = np.sort(key[::_SAMPLE_STEP])
-    share = k / _SAMPLE_STEP
-    rank = min(int(share + 4 * share**0.5) + 8, sample.shape[0])
-    return sample[sample.shape[0] - rank]
-
-
-def _where(holds: Callable[[np.ndarray], np.ndarray], key: np.ndarray) -> np.ndarray:
-    """The indices, ascending, of all keys for which ``holds`` is true; on all threads."""
-
-    def find(cut: tuple[int, int]) -> np.ndarray:
-        return np.flatnonzero(holds(key[cut[0] : cut[1]])) + cut[0]
-
-    return np.concatenate(list(run(find, ranges(key.shape[0], _CHUNK), HOST)))
-
-
-def index_mask(index: Array, size: int, xp: Namespace) -> Array:
-    """A mask of shape (size,): True at ``index``."""
-    mask = xp.zeros(size, dtype=xp.bool)
-    mask[index] = True
-    return mask
 
 
 def stores_twice(indices: Array, indptr: Array, size: int, backend: Backend) -> bool:
@@ -138,7 +65,7 @@ def stores_twice(indices: Array, indptr: Array, size: int, backend: Backend) -> 
         part, offsets = indices[left:right], indptr[first : last + 1] - indptr[first]
         if by_table:
             return sparsetools.count_distinct(offsets, part, size) < right - left
-        row = repeat_per_row(xp.arange(last - first), offsets, right - left, xp, part)
+        row = repeat_per_row(xp.arange(last - first), offsets, right - left, part)
         pairs = xp.sort(row * size + part)
         return bool(xp.any(pairs[1:] == pairs[:-1]))
 
@@ -151,7 +78,7 @@ _LOOK_UPS = 2**20  # entries that a thread of the host looks at in one go
 
 
 def repeat_per_row(
-    per_row: Array, offsets: Array, count: int, xp: Namespace, indices: Array | None = None
+    per_row: Array, offsets: Array, count: int, indices: Array | None = None
 ) -> Array:
     """Each row's value once for each entry of the row.
 
@@ -162,10 +89,10 @@ def repeat_per_row(
         Where the entries of the rows begin, from 0 to ``count``.
     count : int
         The number of entries.
-    xp : namespace
     indices : array of shape (count,), of the type of ``offsets``, optional
         The entries' columns, if there are any at hand.
     """
+    xp = array_namespace(per_row)
     if is_numpy(xp):
         if not sparsetools.AVAILABLE:
             return np.repeat(per_row, offsets[1:] - offsets[:-1])
@@ -180,48 +107,42 @@ def repeat_per_row(
     return xp.take(per_row, xp.cumsum(marks[:-1]))
 
 
-def filled(matrix: SparseMatrix, xp: Namespace) -> Array:
+def filled(matrix: SparseMatrix) -> Array:
     """A CSR matrix, in which each entry is stored once, as an array of shape (n, d)."""
+    xp = array_namespace(matrix)
     if is_numpy(xp):
         return np.ascontiguousarray(matrix.toarray())
     # (That of cupyx sorts pairs of row and column.)
     n, d = matrix.shape
-    row = repeat_per_row(xp.arange(n), matrix.indptr, matrix.indices.shape[0], xp)
+    row = repeat_per_row(xp.arange(n), matrix.indptr, matrix.indices.shape[0])
     out = xp.zeros(n * d, dtype=matrix.dtype)
     out[row * d + matrix.indices] = matrix.data
     return xp.reshape(out, (n, d))
 
 
-def sorted_lines(chunk: Array, lists: ClassLists, xp: Namespace, scratch: Scratch) -> Array:
+def sorted_lines(chunk: Array, lists: ClassLists, scratch: Scratch) -> Array:
     """Each column of a chunk as a line, the rows of each class sorted within it: (b, n).
 
-    CuPy uses a radix sort for one-dimensional arrays of numbers, and a much slower sort by
-    comparison: so the lines are sorted as one array there (`_sort_flat`).
+    On the host in the memory of ``scratch``. CuPy uses a radix sort for one-dimensional arrays of
+    numbers, and a much slower sort by comparison: so the lines are sorted as one array there.
     """
-    if not is_numpy(xp):
+    xp = array_namespace(chunk)
+    if is_cupy(xp):
         return _sort_flat(chunk, lists, xp)
-    table = scratch.empty((chunk.shape[1], lists.size), chunk.dtype)
+    if is_numpy(xp):
+        table = scratch.empty((chunk.shape[1], lists.size), chunk.dtype)
+        for group in lists.groups:
+            part = table[:, group.rows]
+            # (`take` would copy the whole of a chunk that is not contiguous.)
+            part[...] = chunk[lists.order[group.rows], :].T
+            part.reshape(part.shape[0], group.n_lists, -1).sort(axis=2)  # a view
+        return table
+    line = xp.permute_dims(xp.take(chunk, lists.order, axis=0), (1, 0))
+    b, parts = line.shape[0], []
     for group in lists.groups:
-        part = table[:, group.rows]
-        # (`take` would copy the whole of a chunk that is not contiguous.)
-        part[...] = chunk[lists.order[group.rows], :].T
-        part.reshape(part.shape[0], group.n_lists, -1).sort(axis=2)  # a view
-    return table
-
-
-def running_max(x: Array, xp: Namespace) -> Array:
-    """The largest of the first rows of ``x``, for each number of rows: of the shape of ``x``."""
-    if not is_numpy(xp):
-        return portable.running_max(x, xp)
-    if x.shape[1] < _LONG_ROW:
-        return np.maximum.accumulate(x, axis=0)
-    out = x.copy()
-    for above, row in itertools.pairwise(out):  # several times as fast on long rows
-        np.maximum(above, row, out=row)
-    return out
-
-
-_LONG_ROW = 64
+        part = _by_list(line, group)
+        parts.append(xp.reshape(xp.sort(part, axis=2, stable=False), (b, -1)))
+    return xp.concat(parts, axis=1)
 
 
 def _sort_flat(chunk: Array, lists: ClassLists, xp: Namespace) -> Array:
@@ -238,10 +159,31 @@ def _sort_flat(chunk: Array, lists: ClassLists, xp: Namespace) -> Array:
     return xp.reshape(xp.take(values, _by_segment(values, segment, xp)), (b, n))
 
 
-def sorted_lines_of_rows(chunk: Array, lists: ClassLists, xp: Namespace) -> tuple[Array, Array]:
+def sorted_lines_of_rows(chunk: Array, lists: ClassLists) -> tuple[Array, Array]:
     """`sorted_lines`, and the row of the chunk that each value is from: two (b, n) arrays."""
-    if is_numpy(xp):
-        return portable.sorted_lines_of_rows(chunk, lists, xp)
+    xp = array_namespace(chunk)
+    if is_cupy(xp):
+        return _sort_flat_with_rows(chunk, lists, xp)
+    # One line a column, so that each sort runs over contiguous memory.
+    line = xp.permute_dims(xp.take(chunk, lists.order, axis=0), (1, 0))
+    rows = lists.order[None, :] + xp.zeros(line.shape, dtype=lists.order.dtype, device=line.device)
+    b, values, origin = line.shape[0], [], []
+    for group in lists.groups:
+        part, of_rows = _by_list(line, group), _by_list(rows, group)
+        order = xp.argsort(part, axis=2, stable=True)
+        values.append(xp.reshape(xp.take_along_axis(part, order, axis=2), (b, -1)))
+        origin.append(xp.reshape(xp.take_along_axis(of_rows, order, axis=2), (b, -1)))
+    return xp.concat(values, axis=1), xp.concat(origin, axis=1)
+
+
+def _by_list(line: Array, group: Group) -> Array:
+    """The part of lines that holds the classes of one size: (b, lists, size)."""
+    xp = array_namespace(line)
+    return xp.reshape(line[:, group.rows], (line.shape[0], group.n_lists, -1))
+
+
+def _sort_flat_with_rows(chunk: Array, lists: ClassLists, xp: Namespace) -> tuple[Array, Array]:
+    """`sorted_lines_of_rows` by sorts of one dimension."""
     n, b = lists.size, chunk.shape[1]
     if chunk.dtype == xp.float32:
         keys = _keys(chunk, lists, xp)
@@ -277,7 +219,7 @@ def _by_segment(values: Array, segment: Array, xp: Namespace) -> Array:
 
 
 def segment_sort(
-    values: Array, segment: Array, count: int, xp: Namespace, weights: Array | None = None
+    values: Array, segment: Array, count: int, weights: Array | None = None
 ) -> tuple[Array, Array | None]:
     """Values sorted within their segments, the segments one after the other (and weights along).
 
@@ -286,9 +228,9 @@ def segment_sort(
     values : array of shape (n,), float32 or float64, without NaN and negative zero
     segment : array of integers of shape (n,), from 0 to count - 1
     count : int, below 2**31
-    xp : namespace
     weights : array of shape (n,), optional
     """
+    xp = array_namespace(values)
     if is_numpy(xp) and count < 2**16 and values.shape[0] >= _LONG_SEGMENT * count:
         return _sort_each_segment(values, segment, count, weights)
     if values.dtype != xp.float32:

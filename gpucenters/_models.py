@@ -34,6 +34,8 @@ class Model(NamedTuple):
         Up to which ``gpucenters check`` fits it.
     has_k : bool
         Whether the number of features is chosen beforehand.
+    has_gains : bool
+        Whether each feature has a gain of its own, which permuted labels change.
     """
 
     kind: str
@@ -42,6 +44,7 @@ class Model(NamedTuple):
     options: tuple[str, ...] = ()
     max_features: int | None = None
     has_k: bool = True
+    has_gains: bool = True
 
     @property
     def class_name(self) -> str:
@@ -70,6 +73,7 @@ MODELS = (
         name="mahalanobis",
         options=("covariance", "shrinkage", "priors"),
         max_features=200,
+        has_gains=False,
     ),
     Model(
         "estimators.naive_bayes.SparseBernoulliNB",
@@ -112,8 +116,9 @@ MODELS = (
         options=("r_plus", "r_minus", "threshold", "tol", "max_iter", "class_weight"),
         max_features=100,
         has_k=False,
+        has_gains=False,
     ),
-    Model("estimators.gmeb_path.GMEBClassifierCV", has_k=False),
+    Model("estimators.gmeb_path.GMEBClassifierCV", has_k=False, has_gains=False),
 )
 
 OPTIONS = {

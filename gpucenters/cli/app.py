@@ -14,8 +14,7 @@ import typer
 import gpucenters
 
 from .check.command import check
-from .demo import demo
-from .devices import devices
+from .devices import demo, devices
 from .fit import fit
 from .groups import with_groups
 from .inspect import inspect

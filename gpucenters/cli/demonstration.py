@@ -17,13 +17,10 @@ from gpucenters import (
     L1CenterClassifier,
     L2CenterClassifier,
     SparseBernoulliNB,
-    __version__,
-    devices,
     permutation_gains,
     sparsity_path,
 )
 
-from .devices import show_devices
 from .output import console, show_table
 
 N_DOCUMENTS, N_WORDS, LENGTH = 200_000, 100_000, 12
@@ -49,9 +46,6 @@ def run_demo(device: str) -> None:
     ----------
     device : str
     """
-    L2CenterClassifier(device=device).fit([[0.0], [1.0]], [0, 1])  # refuses a wrong device
-    _say(f"gpucenters {__version__}\n")
-    show_devices(devices())
     _breast_cancer(device)
     _text(device)
     _say("\n" + _NEXT)

@@ -19,11 +19,10 @@ from .data import (
     count_words,
     labelled,
 )
-from .models import Choice, ModelOptions, kind_of
+from .models import MODELS, Choice, ModelOptions, kind_of
 from .output import Stages, say, show_facts, show_json, show_table
 from .pictures import figure_of, write_figure
 
-_REFUSED = ("mahalanobis", "gmeb")  # have no gains of single features that labels leave alone
 _BINS = 20  # of the histogram
 
 
@@ -73,7 +72,7 @@ def permute(
     those of the first features by gain (SAM), and of p-values (q: Benjamini and Hochberg). They say
     nothing of how well a model predicts: see path.
     """
-    if model.estimator in _REFUSED:
+    if model.estimator is not None and not MODELS[model.estimator.value].has_gains:
         raise typer.BadParameter(
             f"the estimator {model.estimator.value} has no gains of single features to compare."
         )

@@ -286,7 +286,7 @@ class SparsityPath:
         ax : matplotlib Axes, or an array of one for each scoring, optional
             By default new ones. Several paths may be drawn into the same axes.
         scoring : str, optional
-            By default all, each in axes of its own; in a single `ax` the first one.
+            By default all, each in axes of its own; in a single ``ax`` the first one.
         name : str, optional
             The label of the line. By default the name of the model.
         **line : dict

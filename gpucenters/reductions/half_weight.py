@@ -16,7 +16,7 @@ from ..blocks.samples import Samples
 
 _INT_LIMIT = 2**63
 _UNIT_ROUNDOFF = 2.0**-53
-_ANY_ORDER = 1e-9  # bound on the relative difference between orders of summation
+_ANY_ORDER = 1e-6  # more than sums of 10^9 weights differ by, or their tolerance
 
 
 def _tolerance(samples: Samples) -> float:

@@ -193,6 +193,8 @@ def _draw(gains: Any, fdr: Any, rate: float, figure: Any) -> None:
     """Error rates against the number of features, and the histogram of the p-values."""
     import numpy as np
 
+    from ..paths.drawing import numbers_of_features
+
     figure.set_figwidth(1.6 * figure.get_figwidth())
     left, right = figure.subplots(1, 2)
     m = len(fdr)
@@ -204,7 +206,7 @@ def _draw(gains: Any, fdr: Any, rate: float, figure: Any) -> None:
     ):
         left.plot(ks, values, label=label)
     left.axhline(rate, color="0.5", linestyle=":", label=f"error rate {rate:g}")
-    left.set_xscale("log")
+    numbers_of_features(left)
     left.set_ylim(0, 1.02)
     left.set_xlabel("number of features k")
     left.set_ylabel("error rate")

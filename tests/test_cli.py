@@ -736,6 +736,16 @@ def test_columns_are_found_by_name_and_those_not_selected_may_be_absent(
     run("predict", tmp_path / "model", path, "--id", "sample", "-o", tmp_path / "p.npy", code=2)
 
 
+def test_names_that_a_model_has_twice_are_not_looked_up(run: Run, tmp_path: Path) -> None:
+    X, y, names = _numbers()
+    for name, first in (("twice", ["a", "a"]), ("once", ["a", "b"])):
+        np.savez(tmp_path / f"{name}.npz", X=X, y=y, feature_names=[*first, *names[2:]])
+    run("fit", tmp_path / "twice.npz", "-o", tmp_path / "m", "-k", "all")
+    run("predict", tmp_path / "m", tmp_path / "twice.npz")
+    run("predict", tmp_path / "m", tmp_path / "once.npz", code=1)
+    assert "the model has several columns 'a', which the model takes" in run.err
+
+
 def test_rows_without_a_label_are_predicted(run: Run, table: Path, tmp_path: Path) -> None:
     columns = ["--label", "kind", "--id", "sample"]
     run("fit", table, *columns, "-o", tmp_path / "model", "-k", "2")
@@ -984,6 +994,8 @@ _FAILURES = [
     (["fit", "TEXTS", "-o", "m", "--label", "no"], "there is no column 'no' for --label; the"),
     (["fit", "latin.tsv", "-o", "m"], "(such as --encoding latin-1)"),
     (["fit", "zero.svm", "-o", "m"], "say --zero-based."),
+    (["fit", "twice.csv", "-o", "m"], "line 1, column 3: the column 'a' is there 2 times: rename "
+     "all but one, or leave all out, --drop a."),
     (["fit", "text=1.csv", "-o", "m"],
      "text=1.csv, line 2, column 1: 'u' in the column 'kind' is no number. If the column is no "
      "feature, say what it is: --label, --text, --id or --drop"),
@@ -1032,6 +1044,7 @@ def test_what_is_wrong_is_said_on_stderr(
     np.savez("narrow.npz", X=X[:, 1:], y=y)
     np.savez("unlabelled.npz", X=X)
     Path("text=1.csv").write_text("kind,a\nu,1\n")
+    Path("twice.csv").write_text("a,a,label\n1,2,u\n")
     Path("few.csv").write_text("kind,a\nu,1\nu,2\nv,3\nv,4\n")
     Path("semicolons.csv").write_text("label;a\nu;1\n")
     Path("tabs.csv").write_text("label\ta\nu\t1\n")

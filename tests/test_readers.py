@@ -346,6 +346,7 @@ FAULTS: dict[str, tuple[str, Any, int, int, str]] = {
     "a header alone": ("csv", "text,label\n", 1, 1, "no samples"),
     "labels alone": ("csv", "label\nx\n", 1, 1, "no column but that of the labels"),
     "names twice": ("csv", "text,label,text\n", 1, 12, "'text' is there 2 times"),
+    "features twice": ("csv", "b,a,a,label\n", 1, 5, "'a' is there 2 times: rename .*drop='a'"),
     "open quote": ("csv", 'text,label\na,x\nb,"c""d\n\n', 3, 3, "quote that opens here"),
     "after a quote": ("csv", 'text,label\n"a\nb"c,x\n', 3, 3, "goes on after its closing"),
     "carriage return": ("csv", "text,label\na\rb,x\n", 2, 3, "carriage return"),

@@ -154,9 +154,10 @@ def aligned(data: Data, known: Any, needed: np.ndarray, source: str) -> Any:
             f"{source} lacks {counted(len(absent), 'column')} of the {len(names):,} that the model "
             f"takes, the first of them {str(absent[0])!r}."
         )
-    twice = [name for name, times in Counter(given.tolist()).items() if times > 1 and name in names]
-    if twice:
-        raise ValueError(f"{source} has several columns {twice[0]!r}, which the model takes.")
+    for whose, of in ((source, given.tolist()), ("the model", list(known))):
+        times = Counter(of)
+        if twice := [str(name) for name in names if times[name] > 1]:
+            raise ValueError(f"{whose} has several columns {twice[0]!r}, which the model takes.")
     if is_on_disk(X):
         raise ValueError(f"{source} has other columns than the model, and is not in memory.")
     columns = np.asarray([place[name] for name in names])

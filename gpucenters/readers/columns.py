@@ -77,13 +77,19 @@ def choose_columns(
         if not numbers:
             what = f"there is no column {options.features[0]!r}, which the model takes"
             raise error(f"{what}; {_shown(names)}.", 0)
-        return Columns(names, label, None, id, numbers)
-    for i in [i for i in numbers if _NAMELESS.fullmatch(names[i])]:
-        numbers.remove(i)
-        what = "has no name, as an index that pandas or R writes, and is no feature."
-        warnings.warn(f"{error(f'column {i + 1} {what}', i)}", stacklevel=2)
-    if not numbers:
-        raise error("there is no column but that of the labels.", 0)
+    else:
+        for i in [i for i in numbers if _NAMELESS.fullmatch(names[i])]:
+            numbers.remove(i)
+            what = "has no name, as an index that pandas or R writes, and is no feature."
+            warnings.warn(f"{error(f'column {i + 1} {what}', i)}", stacklevel=2)
+        if not numbers:
+            raise error("there is no column but that of the labels.", 0)
+    found: set[str] = set()
+    for i in numbers:
+        if (name := names[i]) in found:
+            what = f"the column {name!r} is there {names.count(name)} times: rename all but one,"
+            raise error(f"{what} or leave all out, drop={name!r}.", i)
+        found.add(name)
     return Columns(names, label, None, id, numbers)
 
 

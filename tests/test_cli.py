@@ -746,6 +746,27 @@ def test_names_that_a_model_has_twice_are_not_looked_up(run: Run, tmp_path: Path
     assert "the model has several columns 'a', which the model takes" in run.err
 
 
+@pytest.mark.filterwarnings("default")
+def test_labels_of_other_data_are_classes_however_whole_numbers_are_written(
+    run: Run, tmp_path: Path
+) -> None:
+    frame = pd.DataFrame({"a": [0.5, 1.5, 5, 6] * 3, "label": [0, 0, 1, 1] * 3})
+    frame.to_csv(tmp_path / "whole.csv", index=False)
+    frame.astype(float).to_csv(tmp_path / "point.csv", index=False)
+    frame.astype(float).to_parquet(tmp_path / "point.parquet")
+    frame.assign(label=frame["label"] + 7).to_csv(tmp_path / "others.csv", index=False)
+    paths = [tmp_path / name for name in ("whole.csv", "point.csv", "point.parquet")]
+    for one in paths:
+        run("fit", one, "-o", tmp_path / "m", "-k", "1", "-e", "l2")
+        for other in paths:
+            assert run.json("predict", tmp_path / "m", other, "--report")["accuracy"] == 1
+            assert run.json("path", one, "-e", "l2", "--test", other)["mean"] == [1]
+        run("predict", tmp_path / "m", tmp_path / "others.csv")
+        assert "none of the labels of the data, as '7', is a class of the model, as '0" in run.err
+    run("path", paths[0], "-e", "l2", "--test", tmp_path / "others.csv")
+    assert "none of the labels of the data, as '7', is" in run.err
+
+
 def test_rows_without_a_label_are_predicted(run: Run, table: Path, tmp_path: Path) -> None:
     columns = ["--label", "kind", "--id", "sample"]
     run("fit", table, *columns, "-o", tmp_path / "model", "-k", "2")

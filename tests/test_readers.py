@@ -36,9 +36,7 @@ from malformed import (
 )
 from sklearn.datasets import dump_svmlight_file
 
-from gpucenters import (
-    L2CenterClassifier,
-)
+from gpucenters import L2CenterClassifier, SparseBernoulliNB
 from gpucenters.readers import (
     FORMATS,
     ReadError,
@@ -195,6 +193,25 @@ def test_missing_values_are_refused_left_out_or_kept(tmp_path: Path) -> None:
         read(write(path, "a,b,label\n1,-9,x\n"), na=["-9"])
     with pytest.raises(ReadError, match="'-inf' in the column 'b' is not finite"):
         read(write(path, "a,b,label\n1,-inf,x\n"))
+
+
+def test_labels_that_are_all_whole_numbers_are_the_same_with_and_without_a_point(
+    tmp_path: Path,
+) -> None:
+    for labels, expected in (
+        ("1.0 0 -1 0.00", ["1", "0", "-1", "0"]),
+        ("1.0 1 1.1", ["1.0", "1", "1.1"]),
+        ("007 7 7.0", ["007", "7", "7.0"]),
+        ("1e5 1.0", ["1e5", "1.0"]),
+    ):
+        table = "\n".join(["a,label", *(f"{i},{x}" for i, x in enumerate(labels.split()))])
+        path = write(tmp_path / "x.csv", table)
+        assert read(path).y.tolist() == expected
+        beside = write(tmp_path / "y.txt", labels.replace(" ", "\n"))
+        assert read(path, labels=beside, drop=["label"]).y.tolist() == expected
+    rows = [f"{label}\ttext of {label}\n" for label in ("1", "0.0", "1.0", "0")]
+    texts = write(tmp_path / "x.tsv", "".join(rows))
+    assert fit_text(texts, SparseBernoulliNB(k=2), rows=2).classes_.tolist() == ["0", "1"]
 
 
 @pytest.mark.parametrize("by_arrow", [True, False], ids=["pyarrow", "python"])

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.pipeline import Pipeline
 
 from ..text import CountVectorizer, TfidfVectorizer
+from .columns import as_whole
 from .data import ReadError
 from .reading import batches
 
@@ -141,9 +143,13 @@ def fit_text(
         labels.update(batch.y.tolist())
         total += len(batch)
         report(total, None)
-    model, classes = clone(estimator), sorted(labels)
+    read = np.asarray(sorted(labels))
+    known = dict(zip(read.tolist(), as_whole(read).tolist(), strict=True))
+    model, classes = clone(estimator), sorted({*known.values()})
     for batch in batches(path, rows, **options):
-        model.partial_fit(vectorizer.transform(batch.X), batch.y, classes=classes)
+        assert batch.y is not None
+        y = np.asarray([known[label] for label in batch.y.tolist()])
+        model.partial_fit(vectorizer.transform(batch.X), y, classes=classes)
         done += len(batch)
         report(done, total)
     return Pipeline([("vectorizer", vectorizer), ("classifier", model)])

@@ -545,6 +545,20 @@ def test_texts_are_characters_or_words_without_stop_words(
     )
 
 
+@pytest.mark.filterwarnings("default")
+def test_texts_in_front_of_their_labels_are_warned_of(run: Run, tmp_path: Path) -> None:
+    data = tmp_path / "swapped.tsv"
+    data.write_text("".join(f"{text} {i}\t{y}\n" for i, (y, text) in enumerate(TEXTS)))
+    warning = "there are 30 classes of 30 samples, which may be no labels: where texts stand in fr"
+    for options in ([], ["--vectorizer", "hashing", "--batch-rows", "7"]):
+        run("fit", data, "-o", tmp_path / "m", "-e", "bernoulli", *options)
+        assert warning in run.err
+        order = ["--no-header", "--text", "1", "--label", "2"]
+        run("fit", data, "-o", tmp_path / "m", "-e", "bernoulli", *options, *order)
+        assert "classes" not in run.err
+        assert set(run("predict", tmp_path / "m", data, *order).split()) == {"bad", "good"}
+
+
 @pytest.mark.parametrize("command", ["fit", "path", "permute"])
 def test_texts_whose_counts_would_not_fit_into_memory_are_refused(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str

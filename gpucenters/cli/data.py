@@ -7,6 +7,7 @@ import errno
 import os
 import re
 import sys
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -196,6 +197,7 @@ class DataOptions:
         return self.format or (None if source == "-" else format_of(source))
 
 
+_FEW = 20  # samples, of which classes may have one
 _COUNTING = 8  # bytes for each character of a text while its words are counted
 _SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
 
@@ -379,4 +381,18 @@ def labelled(data: Data, source: str) -> Data:
         raise ValueError(
             f"{source} holds no labels: name their column with --label, or a file with --labels."
         )
+    warn_of_many_classes(len(set(data.y.tolist())), len(data), source, is_text=data.is_text)
     return data
+
+
+def warn_of_many_classes(classes: int, samples: int, source: str, *, is_text: bool) -> None:
+    """Warn where most samples have a class of their own, as where labels and texts are swapped."""
+    if 2 * classes > samples > _FEW or (is_text and classes == samples > 2):
+        advice = "name the column of labels by --label."
+        if is_text:
+            advice = "where texts stand in front of labels, say --no-header --text 1 --label 2."
+        warnings.warn(
+            f"{source}: there are {classes:,} classes of {samples:,} samples, which may be no "
+            f"labels: {advice}",
+            stacklevel=2,
+        )

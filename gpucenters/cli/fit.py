@@ -22,6 +22,7 @@ from .data import (
     check_place,
     count_words,
     labelled,
+    warn_of_many_classes,
 )
 from .groups import part_of_samples
 from .models import Choice, ModelOptions, kind_of
@@ -223,7 +224,9 @@ class _Fit:
                 pipeline = fit_text(
                     path, estimator, self.vectorizer, rows=rows, progress=progress, **options
                 )
-        return Trained(pipeline["classifier"], pipeline["vectorizer"]), held_out
+        model = pipeline["classifier"]
+        warn_of_many_classes(len(model.classes_), self.samples, path, is_text=True)
+        return Trained(model, pipeline["vectorizer"]), held_out
 
     def facts(self, trained: Trained) -> dict[str, Any]:
         """What was fitted."""

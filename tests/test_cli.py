@@ -750,6 +750,14 @@ def test_columns_are_found_by_name_and_those_not_selected_may_be_absent(
     run("predict", tmp_path / "model", path, "--id", "sample", "-o", tmp_path / "p.npy", code=2)
 
 
+@pytest.mark.filterwarnings("default")
+def test_warnings_of_the_readers_name_options_of_the_commands(run: Run, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"row": range(12), "a": range(12, 0, -1), "label": [0, 1] * 6})
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    run("fit", tmp_path / "x.csv", "-o", tmp_path / "m")
+    assert run.err.count("say --id row where it names the samples, or --drop row.") == 1
+
+
 def test_names_that_a_model_has_twice_are_not_looked_up(run: Run, tmp_path: Path) -> None:
     X, y, names = _numbers()
     for name, first in (("twice", ["a", "a"]), ("once", ["a", "b"])):
@@ -1158,7 +1166,7 @@ def test_strings_from_data_send_nothing_to_the_terminal(run: Run, tmp_path: Path
 @pytest.mark.filterwarnings("default")
 def test_warnings_are_lines_on_stderr(run: Run, numbers: str, tmp_path: Path) -> None:
     run("fit", numbers, "-o", tmp_path / "model", "-k", "99")
-    assert "warning: k=99 is greater than n_features=8." in run.err
+    assert "warning: --k 99 is greater than n_features=8." in run.err
 
 
 def test_an_interrupt_leaves_no_half_written_file(

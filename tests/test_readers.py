@@ -152,6 +152,23 @@ def test_an_index_is_left_out_and_named(tmp_path: Path) -> None:
     assert data.ids == ["0", "1", "2"] and data.X.shape == (3, 2)
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_first_column_that_counts_the_rows_is_warned_of(first: int, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"row": np.arange(first, first + 12), "a": 2.5, "b": range(12)})
+    path = write(tmp_path / "x.csv", frame.to_csv(index=False))
+    what = r"x.csv: the column 'row' counts the rows.* id='row' where .* or drop='row'"
+    with pytest.warns(UserWarning, match=what):
+        assert read(path).X.shape == (12, 3)
+    with pytest.warns(UserWarning, match=what) as caught:
+        assert sum(map(len, batches(path, 5))) == 12
+    assert len(caught) == 1
+    for options in ({"id": "row"}, {"drop": ["row"]}, {"features": ["row", "a"]}):
+        read(path, **options)
+    for values in ([*range(first, first + 11), 99], range(2, 14)):  # without a warning
+        read(write(path, frame.assign(row=values).to_csv(index=False)))
+    read(write(path, frame[:9].to_csv(index=False)))
+
+
 @pytest.mark.parametrize("kind", ["infer", "bz2", "xz", "zip"])
 def test_compressed_files(kind: Any, tmp_path: Path) -> None:
     path = tmp_path / f"x.csv.{kind}"

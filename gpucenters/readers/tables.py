@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import re
 import sys
+import warnings
 from collections.abc import Iterator
 from importlib.util import find_spec
 from itertools import chain, islice
@@ -22,6 +23,7 @@ from .lines import text_lines
 from .rows import CsvRows, TabRows, fields_of
 
 _SEPARATORS = ";\t|,"
+_COUNTED = 10  # rows, of which fewer may be counted by chance
 _ROLES = {"label", "text"}
 _TRUTH = {"true": 1.0, "false": 0.0}
 _BLOCK = 2**23  # characters that are parsed at a time
@@ -69,12 +71,24 @@ def table_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
         parts = _numbers(lines, path, sep, number, rows, columns, options)
     else:
         parts = _texts(kind(lines, path, sep, number), rows, columns, options)
+    counts, start, first_value = columns.numbers[:1] == [0] and options.features is None, 0, 0.0
     for X, labels, ids in parts:
+        if counts:
+            first_value = first_value if start else X[0, 0]
+            rows_of_part = np.arange(start, start + len(X)) + first_value
+            counts = first_value in (0, 1) and np.array_equal(X[:, 0], rows_of_part)
+        start += len(X)
         y = None
         if columns.label is not None:
             missing = np.asarray([label is None for label in labels])
             y = masked(np.asarray([label for label in labels if label is not None]), missing)
         yield Data(X, y, columns.feature_names, None if columns.id is None else ids)
+    if counts and start >= _COUNTED:
+        what = (
+            f"the column {names[0]!r} counts the rows, as an index, and is read as a feature: say"
+        )
+        what += f" id={names[0]!r} where it names the samples, or drop={names[0]!r}."
+        warnings.warn(f"{ReadError(path, what)}", stacklevel=2)
 
 
 def _numbered(first: list[str], options: Options) -> list[str]:

@@ -1044,6 +1044,7 @@ _FAILURES = [
      "feature, say what it is: --label, --text, --id or --drop"),
     (["fit", "semicolons.csv", "-o", "m"],
      "line 1, column 1: there is no comma in this line, but ';': name the separator, --sep ';'."),
+    (["fit", "quoted.txt", "-o", "m", "--label", "b"], "name the separator, --sep ' '."),
     (["fit", "tabs.csv", "-o", "m"], r"name the separator, --sep '\t'."),
     (["fit", "bare.csv", "-o", "m"],
      "line 1, column 1: this line holds numbers, as '1.5', where the names of the columns are "
@@ -1088,6 +1089,7 @@ def test_what_is_wrong_is_said_on_stderr(
     np.savez("unlabelled.npz", X=X)
     Path("text=1.csv").write_text("kind,a\nu,1\n")
     Path("twice.csv").write_text("a,a,label\n1,2,u\n")
+    Path("quoted.txt").write_text('"a" "b"\n"1" 1 "u"\n')
     Path("few.csv").write_text("kind,a\nu,1\nu,2\nv,3\nv,4\n")
     Path("semicolons.csv").write_text("label;a\nu;1\n")
     Path("tabs.csv").write_text("label\ta\nu\t1\n")

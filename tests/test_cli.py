@@ -1037,6 +1037,10 @@ _FAILURES = [
     (["fit", "TEXTS", "-o", "m", "--label", "no"], "there is no column 'no' for --label; the"),
     (["fit", "latin.tsv", "-o", "m"], "(such as --encoding latin-1)"),
     (["fit", "zero.svm", "-o", "m"], "say --zero-based."),
+    (["fit", "empty.npz", "-o", "m", "--missing", "median"],
+     "empty.npz: the column 2 has no value, and so no median: leave it out.\n"),
+    (["fit", "empty.csv", "-o", "m", "--missing", "median"],
+     "empty.csv: the column 'a' has no value, and so no median: leave it out by --drop.\n"),
     (["fit", "twice.csv", "-o", "m"], "line 1, column 3: the column 'a' is there 2 times: rename "
      "all but one, or leave all out, --drop a."),
     (["fit", "text=1.csv", "-o", "m"],
@@ -1090,6 +1094,8 @@ def test_what_is_wrong_is_said_on_stderr(
     Path("text=1.csv").write_text("kind,a\nu,1\n")
     Path("twice.csv").write_text("a,a,label\n1,2,u\n")
     Path("quoted.txt").write_text('"a" "b"\n"1" 1 "u"\n')
+    np.savez("empty.npz", X=np.where(np.arange(M) == 2, np.nan, X), y=y)
+    Path("empty.csv").write_text("a,b,label\n,1,u\n,2,v\n")
     Path("few.csv").write_text("kind,a\nu,1\nu,2\nv,3\nv,4\n")
     Path("semicolons.csv").write_text("label;a\nu;1\n")
     Path("tabs.csv").write_text("label\ta\nu\t1\n")

@@ -466,12 +466,25 @@ def test_options_that_do_not_fit(tmp_path: Path) -> None:
         read(path, format="tab")
     with pytest.raises(ReadError, match=r"data: its name tells no format: give format=, of tsv, "):
         read(write(tmp_path / "data", ""))
+    for end in ("xlsx", "json", "pkl"):
+        with pytest.raises(ReadError, match=rf"\.{end} is not read: save .* as CSV or Parquet"):
+            read(write(tmp_path / f"data.{end}", ""))
     with pytest.raises(ValueError, match="rows=0 is not valid"):
         batches(path, 0)
     with pytest.raises(FileNotFoundError):
         read(tmp_path / "missing")
     with pytest.raises(FileNotFoundError):
         read(tmp_path / "missing.npy")
+
+
+def test_columns_without_names_are_counted_as_the_format_does(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", [[1, np.inf]])
+    with pytest.raises(ReadError, match="row 1 of the column 1 is inf"):
+        read(tmp_path / "x.npy", missing="drop")
+    for base in (0, 1):
+        path = write(tmp_path / "x.svm", f"1 {base}:1 {base + 1}:inf\n")
+        with pytest.raises(ReadError, match=f"row 1 of the column {base + 1} is inf"):
+            read(path, missing="drop", zero_based=base == 0)
 
 
 def test_labels_beside_that_do_not_fit(tmp_path: Path) -> None:

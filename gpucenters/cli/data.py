@@ -191,6 +191,10 @@ class DataOptions:
             raise ValueError("the model holds no medians: fit it with --missing median.")
         return replace(self, missing=missing, **given)
 
+    def can_drop(self, source: str) -> bool:
+        """Whether a column of the file can be left out by its name."""
+        return self._format(source) not in ("npz", "npy", "h5ad")
+
     def _format(self, source: str) -> str | None:
         from ..readers.reading import format_of
 

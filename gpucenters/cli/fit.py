@@ -172,7 +172,7 @@ class _Fit:
         self.samples, X = len(found), found.X
         known: dict[str, Any] = reading.kept(path)
         if reading.missing is Missing.MEDIAN:
-            known["medians"] = medians_of(found, path)
+            known["medians"] = medians_of(found, path, can_drop=reading.can_drop(path))
             X = filled(X, known["medians"])
         if found.is_text:
             with self.stages(f"vectorising by {_counter(self.vectorizer)}"):

@@ -127,7 +127,7 @@ def path(
     if test is not None and others is not None and found.feature_names is not None:
         X_test = aligned(others, found.feature_names, np.arange(X.shape[1]), test)
     if reading.missing is Missing.MEDIAN:
-        medians = medians_of(found, data)
+        medians = medians_of(found, data, can_drop=reading.can_drop(data))
         X, X_test = filled(X, medians), filled(X_test, medians)
     if found.is_text:
         with stages("vectorising"):

@@ -169,7 +169,7 @@ def aligned(data: Data, known: Any, needed: np.ndarray, source: str) -> Any:
     return found
 
 
-def medians_of(data: Data, source: str) -> np.ndarray:
+def medians_of(data: Data, source: str, *, can_drop: bool) -> np.ndarray:
     """The medians of the features, (m,), without what is missing."""
     X = data.X
     if not isinstance(X, np.ndarray):
@@ -177,9 +177,10 @@ def medians_of(data: Data, source: str) -> np.ndarray:
     empty = np.isnan(X).all(axis=0)
     if empty.any():
         at = int(empty.argmax())
-        name = at + 1 if data.feature_names is None else repr(str(data.feature_names[at]))
+        name = at if data.feature_names is None else repr(str(data.feature_names[at]))
+        how = " by --drop" if can_drop else ""
         raise ValueError(
-            f"{source}: the column {name} has no value, and so no median: leave it out by --drop."
+            f"{source}: the column {name} has no value, and so no median: leave it out{how}."
         )
     return np.nanmedian(X, axis=0)
 

@@ -44,6 +44,7 @@ _SUFFIXES = {f".{name}": name for name in FORMATS} | {
     ".pq": "parquet",
     ".arrow": "feather",
 }
+_FOREIGN = {".xlsx", ".xls", ".ods", ".json", ".jsonl", ".pkl", ".pickle", ".rds", ".mat", ".sav"}
 #: Names that say more than their ends.
 _NAMES = {
     r"(training\.1600000\.processed|testdata\.manual).*\.csv": "sentiment140",
@@ -249,7 +250,8 @@ def _batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
         if format not in formats and name in given:
             raise ReadError(path, f"{name}= is for {', '.join(formats)}, and not for {format}.")
     _check(options)
-    found = _READERS[format](path, rows, replace(options, format=format))
+    options = replace(options, format=format)
+    found = _READERS[format](path, rows, options)
     if options.labels is not None:
         found = with_labels(found, path, options)
     if format in _TABLES or options.missing == "drop":
@@ -305,5 +307,8 @@ def format_of(path: Any) -> str:
         if path != "-":
             os.stat(path)  # a file that is not there has no format to tell
         known = ", ".join(FORMATS)
+        if (end := Path(name).suffix) in _FOREIGN:
+            what = f"{end} is not read: save the table as CSV or Parquet."
+            raise ReadError(path, what)
         raise ReadError(path, f"its name tells no format: give format=, of {known}.")
     return format

@@ -147,7 +147,8 @@ def _numbers(batch: Data, start: int, path: Any, options: Options) -> np.ndarray
         at = np.unravel_index(int(wrong.argmax()), wrong.shape)
         row, column = at if X is values else _entry(X, int(at[0]))
         names = batch.feature_names
-        name = f"{column + 1}" if names is None else repr(str(names[column]))
+        first = int(options.format == "svmlight" and not options.zero_based)
+        name = f"{column + first}" if names is None else repr(str(names[column]))
         place, value = f"row {start + row + 1} of the column {name}", values[at]
         if value == value:
             raise ReadError(path, f"{place} is {value}, and not finite.")

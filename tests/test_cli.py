@@ -559,6 +559,25 @@ def test_texts_in_front_of_their_labels_are_warned_of(run: Run, tmp_path: Path) 
         assert set(run("predict", tmp_path / "m", data, *order).split()) == {"bad", "good"}
 
 
+def test_a_model_of_texts_knows_the_name_of_their_column(run: Run, tmp_path: Path) -> None:
+    frame = pd.DataFrame(TEXTS, columns=["label", "review"])
+    for name in ("reviews", "words"):
+        frame.set_axis(["label", name], axis=1).to_csv(tmp_path / f"{name}.csv", index=False)
+    for options in ([], ["--vectorizer", "hashing", "--batch-rows", "7"]):
+        of_fit = ["-o", tmp_path / "m", "-e", "bernoulli", "--text", "reviews", *options]
+        run("fit", tmp_path / "reviews.csv", *of_fit)
+        assert run.json("predict", tmp_path / "m", tmp_path / "reviews.csv")["accuracy"] == 1
+        run("predict", tmp_path / "m", tmp_path / "words.csv", code=1)
+        assert "there is no column 'reviews' for --text; the columns are 'label', 'wor" in run.err
+    run("predict", tmp_path / "m", tmp_path / "words.csv", "--text", "words")
+    data = tmp_path / "texts.tsv"
+    data.write_text("".join(f"{y}\t{text}\n" for y, text in TEXTS))
+    run("predict", tmp_path / "m", data)
+    run("fit", data, "-o", tmp_path / "m", "-e", "bernoulli")
+    run("predict", tmp_path / "m", tmp_path / "words.csv", code=1)
+    assert "there is no column 'text' for --text; the columns are 'label', 'words'" in run.err
+
+
 @pytest.mark.parametrize("command", ["fit", "path", "permute"])
 def test_texts_whose_counts_would_not_fit_into_memory_are_refused(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str

@@ -170,7 +170,8 @@ class DataOptions:
 
     def kept(self, source: str) -> dict[str, Any]:
         """What a model has to know of how its data were read, to read others alike."""
-        names = {"svmlight": ("zero_based",), "h5ad": ("layer", "raw")}
+        names: dict[str, tuple[str, ...]] = {"svmlight": ("zero_based",), "h5ad": ("layer", "raw")}
+        names |= dict.fromkeys(("csv", "parquet", "feather"), ("text",))  # whose columns have names
         of_format = names.get(self._format(source) or "", ())
         return {name: getattr(self, name) for name in of_format}
 

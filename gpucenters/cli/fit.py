@@ -226,6 +226,7 @@ class _Fit:
                 )
         model = pipeline["classifier"]
         warn_of_many_classes(len(model.classes_), self.samples, path, is_text=True)
+        model._reading = reading.kept(path)
         return Trained(model, pipeline["vectorizer"]), held_out
 
     def facts(self, trained: Trained) -> dict[str, Any]:

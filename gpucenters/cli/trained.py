@@ -94,7 +94,8 @@ class Trained:
     @property
     def reading(self) -> dict[str, Any]:
         """How the data of the model were read: see `DataOptions.like`."""
-        return getattr(self.classifier, "_reading", {})
+        known = getattr(self.classifier, "_reading", {})
+        return known if self.vectorizer is None else known | {"text": known.get("text") or "text"}
 
     @property
     def wanted(self) -> list[str] | None:

@@ -121,7 +121,8 @@ def read(
     label, text : str, optional
         The columns of labels and of texts in tables; by default those named "label" and "text", if
         there are any. Without texts, all columns but the labels are numbers. A column without a
-        name is left out with a warning, since it is an index that pandas or R has written.
+        name is left out with a warning, since it is an index that pandas or R has written. Where
+        all labels are whole numbers as text, "1.0" is read as "1".
     id : str, optional
         The column of the names of samples, which become ``ids``; "" is the one without a name. Of
         "h5ad" a column of ``obs`` or its index, of a folder "file".

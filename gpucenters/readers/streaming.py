@@ -143,12 +143,13 @@ def fit_text(
         labels.update(batch.y.tolist())
         total += len(batch)
         report(total, None)
-    read = np.asarray(sorted(labels))
-    known = dict(zip(read.tolist(), as_whole(read).tolist(), strict=True))
-    model, classes = clone(estimator), sorted({*known.values()})
+    model, classes = clone(estimator), sorted(labels)
+    whole = as_whole(np.asarray(classes))  # of all batches, since one tells nothing of the others
+    known = dict(zip(classes, whole.tolist(), strict=True)) if whole.dtype.kind == "U" else {}
+    classes = sorted({*known.values()}) or classes
     for batch in batches(path, rows, **options):
-        assert batch.y is not None
-        y = np.asarray([known[label] for label in batch.y.tolist()])
+        y: Any = batch.y
+        y = np.asarray([known[label] for label in y.tolist()]) if known else y
         model.partial_fit(vectorizer.transform(batch.X), y, classes=classes)
         done += len(batch)
         report(done, total)

@@ -90,10 +90,8 @@ def table_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
             y = masked(np.asarray([label for label in labels if label is not None]), missing)
         yield Data(X, y, columns.feature_names, None if columns.id is None else ids)
     if counts and start >= _COUNTED:
-        what = (
-            f"the column {names[0]!r} counts the rows, as an index, and is read as a feature: say"
-        )
-        what += f" id={names[0]!r} where it names the samples, or drop={names[0]!r}."
+        what = f"the column {names[0]!r} counts the rows, as an index, and is read as a feature:"
+        what += f" say id={names[0]!r} where it names the samples, or drop={names[0]!r}."
         warnings.warn(f"{ReadError(path, what)}", stacklevel=2)
 
 

@@ -144,6 +144,12 @@ def test_tables_as_pandas_and_r_write_them(name: str, tmp_path: Path) -> None:
     assert outcome(batches, path, 2, **options) == (values, labels, names)
 
 
+def test_a_name_with_a_space_is_one_column_where_the_separator_is_told(tmp_path: Path) -> None:
+    for top, options in (("sep=;\n", {}), ("", {"sep": ","})):
+        path = write(tmp_path / "x.csv", f"{top}my value\n1\n2\n")
+        assert outcome(read, path, **options) == ([[1], [2]], None, ["my value"])
+
+
 def test_an_index_is_left_out_and_named(tmp_path: Path) -> None:
     path = write(tmp_path / "x.csv", PANDAS.to_csv())
     with pytest.warns(UserWarning, match=r"x.csv, line 1, column 1: column 1 has no name"):

@@ -11,6 +11,7 @@ import re
 import sys
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.util import find_spec
 from itertools import chain, islice
 from typing import Any
@@ -48,10 +49,11 @@ def line_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
 def table_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
     """Batches of a table: texts where it has a column of them, else numbers."""
     lines = text_lines(path, options.charset(), options.limit(streamed=rows < sys.maxsize))
-    sep = options.sep or ("\t" if options.format == "tsv" else ",")
     top, number = next(lines, ""), 1
     if told := _SEP_LINE.fullmatch(top):
-        top, number, sep = next(lines, ""), 2, options.sep or told[1]
+        top, number = next(lines, ""), 2
+        options = replace(options, sep=options.sep or told[1])
+    sep = options.sep or ("\t" if options.format == "tsv" else ",")
     # Without quotes around each field of its first line, quotes mean nothing between tabs.
     fields = top.rstrip("\r\n").split(sep)
     quoted = options.format == "csv" or all(re.fullmatch('".*"', field) for field in fields)

@@ -545,6 +545,39 @@ def test_texts_are_characters_or_words_without_stop_words(
     )
 
 
+@pytest.mark.filterwarnings("default")
+def test_texts_in_front_of_their_labels_are_warned_of(run: Run, tmp_path: Path) -> None:
+    data = tmp_path / "swapped.tsv"
+    data.write_text("".join(f"{text} {i}\t{y}\n" for i, (y, text) in enumerate(TEXTS)))
+    warning = "there are 30 classes of 30 samples, which may be no labels: where texts stand in fr"
+    for options in ([], ["--vectorizer", "hashing", "--batch-rows", "7"]):
+        run("fit", data, "-o", tmp_path / "m", "-e", "bernoulli", *options)
+        assert warning in run.err
+        order = ["--no-header", "--text", "1", "--label", "2"]
+        run("fit", data, "-o", tmp_path / "m", "-e", "bernoulli", *options, *order)
+        assert "classes" not in run.err
+        assert set(run("predict", tmp_path / "m", data, *order).split()) == {"bad", "good"}
+
+
+def test_a_model_of_texts_knows_the_name_of_their_column(run: Run, tmp_path: Path) -> None:
+    frame = pd.DataFrame(TEXTS, columns=["label", "review"])
+    for name in ("reviews", "words"):
+        frame.set_axis(["label", name], axis=1).to_csv(tmp_path / f"{name}.csv", index=False)
+    for options in ([], ["--vectorizer", "hashing", "--batch-rows", "7"]):
+        of_fit = ["-o", tmp_path / "m", "-e", "bernoulli", "--text", "reviews", *options]
+        run("fit", tmp_path / "reviews.csv", *of_fit)
+        assert run.json("predict", tmp_path / "m", tmp_path / "reviews.csv")["accuracy"] == 1
+        run("predict", tmp_path / "m", tmp_path / "words.csv", code=1)
+        assert "there is no column 'reviews' for --text; the columns are 'label', 'wor" in run.err
+    run("predict", tmp_path / "m", tmp_path / "words.csv", "--text", "words")
+    data = tmp_path / "texts.tsv"
+    data.write_text("".join(f"{y}\t{text}\n" for y, text in TEXTS))
+    run("predict", tmp_path / "m", data)
+    run("fit", data, "-o", tmp_path / "m", "-e", "bernoulli")
+    run("predict", tmp_path / "m", tmp_path / "words.csv", code=1)
+    assert "there is no column 'text' for --text; the columns are 'label', 'words'" in run.err
+
+
 @pytest.mark.parametrize("command", ["fit", "path", "permute"])
 def test_texts_whose_counts_would_not_fit_into_memory_are_refused(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
@@ -738,6 +771,45 @@ def test_columns_are_found_by_name_and_those_not_selected_may_be_absent(
     run("predict", tmp_path / "model", path, code=1)
     assert f"lacks 1 column of the 2 that the model takes, the first of them '{first}'" in run.err
     run("predict", tmp_path / "model", path, "--id", "sample", "-o", tmp_path / "p.npy", code=2)
+
+
+@pytest.mark.filterwarnings("default")
+def test_warnings_of_the_readers_name_options_of_the_commands(run: Run, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"row": range(12), "a": range(12, 0, -1), "label": [0, 1] * 6})
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    run("fit", tmp_path / "x.csv", "-o", tmp_path / "m")
+    assert run.err.count("say --id row where it names the samples, or --drop row.") == 1
+
+
+def test_names_that_a_model_has_twice_are_not_looked_up(run: Run, tmp_path: Path) -> None:
+    X, y, names = _numbers()
+    for name, first in (("twice", ["a", "a"]), ("once", ["a", "b"])):
+        np.savez(tmp_path / f"{name}.npz", X=X, y=y, feature_names=[*first, *names[2:]])
+    run("fit", tmp_path / "twice.npz", "-o", tmp_path / "m", "-k", "all")
+    run("predict", tmp_path / "m", tmp_path / "twice.npz")
+    run("predict", tmp_path / "m", tmp_path / "once.npz", code=1)
+    assert "the model has several columns 'a', which the model takes" in run.err
+
+
+@pytest.mark.filterwarnings("default")
+def test_labels_of_other_data_are_classes_however_whole_numbers_are_written(
+    run: Run, tmp_path: Path
+) -> None:
+    frame = pd.DataFrame({"a": [0.5, 1.5, 5, 6] * 3, "label": [0, 0, 1, 1] * 3})
+    frame.to_csv(tmp_path / "whole.csv", index=False)
+    frame.astype(float).to_csv(tmp_path / "point.csv", index=False)
+    frame.astype(float).to_parquet(tmp_path / "point.parquet")
+    frame.assign(label=frame["label"] + 7).to_csv(tmp_path / "others.csv", index=False)
+    paths = [tmp_path / name for name in ("whole.csv", "point.csv", "point.parquet")]
+    for one in paths:
+        run("fit", one, "-o", tmp_path / "m", "-k", "1", "-e", "l2")
+        for other in paths:
+            assert run.json("predict", tmp_path / "m", other, "--report")["accuracy"] == 1
+            assert run.json("path", one, "-e", "l2", "--test", other)["mean"] == [1]
+        run("predict", tmp_path / "m", tmp_path / "others.csv")
+        assert "none of the labels of the data, as '7', is a class of the model, as '0" in run.err
+    run("path", paths[0], "-e", "l2", "--test", tmp_path / "others.csv")
+    assert "none of the labels of the data, as '7', is" in run.err
 
 
 def test_rows_without_a_label_are_predicted(run: Run, table: Path, tmp_path: Path) -> None:
@@ -988,11 +1060,18 @@ _FAILURES = [
     (["fit", "TEXTS", "-o", "m", "--label", "no"], "there is no column 'no' for --label; the"),
     (["fit", "latin.tsv", "-o", "m"], "(such as --encoding latin-1)"),
     (["fit", "zero.svm", "-o", "m"], "say --zero-based."),
+    (["fit", "empty.npz", "-o", "m", "--missing", "median"],
+     "empty.npz: the column 2 has no value, and so no median: leave it out.\n"),
+    (["fit", "empty.csv", "-o", "m", "--missing", "median"],
+     "empty.csv: the column 'a' has no value, and so no median: leave it out by --drop.\n"),
+    (["fit", "twice.csv", "-o", "m"], "line 1, column 3: the column 'a' is there 2 times: rename "
+     "all but one, or leave all out, --drop a."),
     (["fit", "text=1.csv", "-o", "m"],
      "text=1.csv, line 2, column 1: 'u' in the column 'kind' is no number. If the column is no "
      "feature, say what it is: --label, --text, --id or --drop"),
     (["fit", "semicolons.csv", "-o", "m"],
      "line 1, column 1: there is no comma in this line, but ';': name the separator, --sep ';'."),
+    (["fit", "quoted.txt", "-o", "m", "--label", "b"], "name the separator, --sep ' '."),
     (["fit", "tabs.csv", "-o", "m"], r"name the separator, --sep '\t'."),
     (["fit", "bare.csv", "-o", "m"],
      "line 1, column 1: this line holds numbers, as '1.5', where the names of the columns are "
@@ -1036,6 +1115,10 @@ def test_what_is_wrong_is_said_on_stderr(
     np.savez("narrow.npz", X=X[:, 1:], y=y)
     np.savez("unlabelled.npz", X=X)
     Path("text=1.csv").write_text("kind,a\nu,1\n")
+    Path("twice.csv").write_text("a,a,label\n1,2,u\n")
+    Path("quoted.txt").write_text('"a" "b"\n"1" 1 "u"\n')
+    np.savez("empty.npz", X=np.where(np.arange(M) == 2, np.nan, X), y=y)
+    Path("empty.csv").write_text("a,b,label\n,1,u\n,2,v\n")
     Path("few.csv").write_text("kind,a\nu,1\nu,2\nv,3\nv,4\n")
     Path("semicolons.csv").write_text("label;a\nu;1\n")
     Path("tabs.csv").write_text("label\ta\nu\t1\n")
@@ -1114,7 +1197,7 @@ def test_strings_from_data_send_nothing_to_the_terminal(run: Run, tmp_path: Path
 @pytest.mark.filterwarnings("default")
 def test_warnings_are_lines_on_stderr(run: Run, numbers: str, tmp_path: Path) -> None:
     run("fit", numbers, "-o", tmp_path / "model", "-k", "99")
-    assert "warning: k=99 is greater than n_features=8." in run.err
+    assert "warning: --k 99 is greater than n_features=8." in run.err
 
 
 def test_an_interrupt_leaves_no_half_written_file(

@@ -36,9 +36,7 @@ from malformed import (
 )
 from sklearn.datasets import dump_svmlight_file
 
-from gpucenters import (
-    L2CenterClassifier,
-)
+from gpucenters import L2CenterClassifier, SparseBernoulliNB
 from gpucenters.readers import (
     FORMATS,
     ReadError,
@@ -146,12 +144,35 @@ def test_tables_as_pandas_and_r_write_them(name: str, tmp_path: Path) -> None:
     assert outcome(batches, path, 2, **options) == (values, labels, names)
 
 
+def test_a_name_with_a_space_is_one_column_where_the_separator_is_told(tmp_path: Path) -> None:
+    for top, options in (("sep=;\n", {}), ("", {"sep": ","})):
+        path = write(tmp_path / "x.csv", f"{top}my value\n1\n2\n")
+        assert outcome(read, path, **options) == ([[1], [2]], None, ["my value"])
+
+
 def test_an_index_is_left_out_and_named(tmp_path: Path) -> None:
     path = write(tmp_path / "x.csv", PANDAS.to_csv())
     with pytest.warns(UserWarning, match=r"x.csv, line 1, column 1: column 1 has no name"):
         read(path, label="class")
     data = read(path, label="class", id="")
     assert data.ids == ["0", "1", "2"] and data.X.shape == (3, 2)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_first_column_that_counts_the_rows_is_warned_of(first: int, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"row": np.arange(first, first + 12), "a": 2.5, "b": range(12)})
+    path = write(tmp_path / "x.csv", frame.to_csv(index=False))
+    what = r"x.csv: the column 'row' counts the rows.* id='row' where .* or drop='row'"
+    with pytest.warns(UserWarning, match=what):
+        assert read(path).X.shape == (12, 3)
+    with pytest.warns(UserWarning, match=what) as caught:
+        assert sum(map(len, batches(path, 5))) == 12
+    assert len(caught) == 1
+    for options in ({"id": "row"}, {"drop": ["row"]}, {"features": ["row", "a"]}):
+        read(path, **options)
+    for values in ([*range(first, first + 11), 99], range(2, 14)):  # without a warning
+        read(write(path, frame.assign(row=values).to_csv(index=False)))
+    read(write(path, frame[:9].to_csv(index=False)))
 
 
 @pytest.mark.parametrize("kind", ["infer", "bz2", "xz", "zip"])
@@ -195,6 +216,25 @@ def test_missing_values_are_refused_left_out_or_kept(tmp_path: Path) -> None:
         read(write(path, "a,b,label\n1,-9,x\n"), na=["-9"])
     with pytest.raises(ReadError, match="'-inf' in the column 'b' is not finite"):
         read(write(path, "a,b,label\n1,-inf,x\n"))
+
+
+def test_labels_that_are_all_whole_numbers_are_the_same_with_and_without_a_point(
+    tmp_path: Path,
+) -> None:
+    for labels, expected in (
+        ("1.0 0 -1 0.00", ["1", "0", "-1", "0"]),
+        ("1.0 1 1.1", ["1.0", "1", "1.1"]),
+        ("007 7 7.0", ["007", "7", "7.0"]),
+        ("1e5 1.0", ["1e5", "1.0"]),
+    ):
+        table = "\n".join(["a,label", *(f"{i},{x}" for i, x in enumerate(labels.split()))])
+        path = write(tmp_path / "x.csv", table)
+        assert read(path).y.tolist() == expected
+        beside = write(tmp_path / "y.txt", labels.replace(" ", "\n"))
+        assert read(path, labels=beside, drop=["label"]).y.tolist() == expected
+    rows = [f"{label}\ttext of {label}\n" for label in ("1", "0.0", "1.0", "0")]
+    texts = write(tmp_path / "x.tsv", "".join(rows))
+    assert fit_text(texts, SparseBernoulliNB(k=2), rows=2).classes_.tolist() == ["0", "1"]
 
 
 @pytest.mark.parametrize("by_arrow", [True, False], ids=["pyarrow", "python"])
@@ -346,6 +386,7 @@ FAULTS: dict[str, tuple[str, Any, int, int, str]] = {
     "a header alone": ("csv", "text,label\n", 1, 1, "no samples"),
     "labels alone": ("csv", "label\nx\n", 1, 1, "no column but that of the labels"),
     "names twice": ("csv", "text,label,text\n", 1, 12, "'text' is there 2 times"),
+    "features twice": ("csv", "b,a,a,label\n", 1, 5, "'a' is there 2 times: rename .*drop='a'"),
     "open quote": ("csv", 'text,label\na,x\nb,"c""d\n\n', 3, 3, "quote that opens here"),
     "after a quote": ("csv", 'text,label\n"a\nb"c,x\n', 3, 3, "goes on after its closing"),
     "carriage return": ("csv", "text,label\na\rb,x\n", 2, 3, "carriage return"),
@@ -353,6 +394,27 @@ FAULTS: dict[str, tuple[str, Any, int, int, str]] = {
     "many fields": ("csv", 'text,label\n"a,\nb",x,y\n', 3, 6, "has 3 fields, not 2"),
     "empty label": ("csv", 'text,label\n"a\n""b",""\n', 3, 6, "label is empty"),
     "no number": ("csv", 'a,b\n1,2\n3,"x"\n', 3, 3, "'x' in the column 'b' is no number"),
+    "thousands": (
+        "csv",
+        'a,b\n1,"1,234"\n',
+        2,
+        3,
+        "Where ',' separates thous.* without it. Where the comma is a decimal point, write a point",
+    ),
+    "millions": ("csv", 'a,b\n1,"1,234,567.5"\n', 2, 3, "Where ',' separates .* without it.$"),
+    "spaces": ("csv", "a,b\n1,1 234\n", 2, 3, "Where ' ' separates thousands, .* without it.$"),
+    "comma in a cell": ("csv", 'a,b\n1,"1,5"\n', 2, 3, "number. Where the .* point, write a point"),
+    "comma": (
+        "tsv",
+        "a\tb\tc\n1\t1,5\t2\n",
+        2,
+        3,
+        "number. Where the comma .* point, say decimal=','",
+    ),
+    "quoted semicolons": ("csv", '"";"a";"b"\n"1";2;3\n', 1, 1, "but ';': name .* sep=';'"),
+    "quoted spaces": ("csv", '"a" "b c"\n"1" 2 3\n', 1, 1, "but ' ': name .* sep=' '"),
+    "quoted commas": ("tsv", '"a","b"\n1,2\n', 1, 1, "there is no tab .* but ',': .* sep=','"),
+    "spaces without quotes": ("csv", "a b\n1 2 3\n", 1, 1, "but ' ': name .* sep=' '"),
     "label": ("svmlight", "1 1:2\n a 1:2", 2, 2, "label 'a' is no finite"),
     "label nan": ("svmlight", "1 1:2\nnan 1:2", 2, 1, "label 'nan' is no finite"),
     "two labels": ("svmlight", "1,2 1:2", 1, 1, "label '1,2'"),
@@ -410,12 +472,25 @@ def test_options_that_do_not_fit(tmp_path: Path) -> None:
         read(path, format="tab")
     with pytest.raises(ReadError, match=r"data: its name tells no format: give format=, of tsv, "):
         read(write(tmp_path / "data", ""))
+    for end in ("xlsx", "json", "pkl"):
+        with pytest.raises(ReadError, match=rf"\.{end} is not read: save .* as CSV or Parquet"):
+            read(write(tmp_path / f"data.{end}", ""))
     with pytest.raises(ValueError, match="rows=0 is not valid"):
         batches(path, 0)
     with pytest.raises(FileNotFoundError):
         read(tmp_path / "missing")
     with pytest.raises(FileNotFoundError):
         read(tmp_path / "missing.npy")
+
+
+def test_columns_without_names_are_counted_as_the_format_does(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", [[1, np.inf]])
+    with pytest.raises(ReadError, match="row 1 of the column 1 is inf"):
+        read(tmp_path / "x.npy", missing="drop")
+    for base in (0, 1):
+        path = write(tmp_path / "x.svm", f"1 {base}:1 {base + 1}:inf\n")
+        with pytest.raises(ReadError, match=f"row 1 of the column {base + 1} is inf"):
+            read(path, missing="drop", zero_based=base == 0)
 
 
 def test_labels_beside_that_do_not_fit(tmp_path: Path) -> None:

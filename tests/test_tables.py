@@ -221,6 +221,7 @@ FAULTS: dict[str, tuple[dict[str, list], dict[str, str], str]] = {
     "no text": ({"a": [1]}, {"text": "a"}, "row 1 of the column 'a' is no text"),
     "no column": ({"a": [1]}, {"label": "b"}, "no column 'b' for label=; the columns are 'a'"),
     "labels alone": ({"label": [1]}, {}, "no column but that of the labels"),
+    "features twice": ({"a": [1], "b": [2]}, {}, "the column 'a' is there 2 times: rename all but"),
     "no rows": ({"a": []}, {}, "of .*null|no samples|no numbers"),
 }
 
@@ -229,7 +230,10 @@ FAULTS: dict[str, tuple[dict[str, list], dict[str, str], str]] = {
 @pytest.mark.parametrize("case", FAULTS)
 def test_faults_of_tables_are_located(case: str, name: str, tmp_path: Path) -> None:
     columns, options, what = FAULTS[case]
-    path = written(tmp_path / f"data.{name}", pa.table(columns))
+    named = pa.table(columns)
+    if case == "features twice":
+        named = named.rename_columns(["a", "a"])
+    path = written(tmp_path / f"data.{name}", named)
     for call in (lambda: read(path, **options), lambda: list(batches(path, 1, **options))):
         with pytest.raises(ReadError, match=rf"data\.{name}: .*{what}"):
             call()

@@ -113,7 +113,7 @@ def _with_flags(text: str) -> str:
 
 
 def _show_warning(message: Any, *_: Any) -> None:
-    say(f"warning: {message}", "yellow")
+    say(f"warning: {_sentence(message)}", "yellow")
 
 
 def stop_on_sigterm() -> None:

@@ -7,6 +7,7 @@ import errno
 import os
 import re
 import sys
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -169,7 +170,8 @@ class DataOptions:
 
     def kept(self, source: str) -> dict[str, Any]:
         """What a model has to know of how its data were read, to read others alike."""
-        names = {"svmlight": ("zero_based",), "h5ad": ("layer", "raw")}
+        names: dict[str, tuple[str, ...]] = {"svmlight": ("zero_based",), "h5ad": ("layer", "raw")}
+        names |= dict.fromkeys(("csv", "parquet", "feather"), ("text",))  # whose columns have names
         of_format = names.get(self._format(source) or "", ())
         return {name: getattr(self, name) for name in of_format}
 
@@ -190,12 +192,17 @@ class DataOptions:
             raise ValueError("the model holds no medians: fit it with --missing median.")
         return replace(self, missing=missing, **given)
 
+    def can_drop(self, source: str) -> bool:
+        """Whether a column of the file can be left out by its name."""
+        return self._format(source) not in ("npz", "npy", "h5ad")
+
     def _format(self, source: str) -> str | None:
         from ..readers.reading import format_of
 
         return self.format or (None if source == "-" else format_of(source))
 
 
+_FEW = 20  # samples, of which classes may have one
 _COUNTING = 8  # bytes for each character of a text while its words are counted
 _SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
 
@@ -379,4 +386,18 @@ def labelled(data: Data, source: str) -> Data:
         raise ValueError(
             f"{source} holds no labels: name their column with --label, or a file with --labels."
         )
+    warn_of_many_classes(len(set(data.y.tolist())), len(data), source, is_text=data.is_text)
     return data
+
+
+def warn_of_many_classes(classes: int, samples: int, source: str, *, is_text: bool) -> None:
+    """Warn where most samples have a class of their own, as where labels and texts are swapped."""
+    if 2 * classes > samples > _FEW or (is_text and classes == samples > 2):
+        advice = "name the column of labels by --label."
+        if is_text:
+            advice = "where texts stand in front of labels, say --no-header --text 1 --label 2."
+        warnings.warn(
+            f"{source}: there are {classes:,} classes of {samples:,} samples, which may be no "
+            f"labels: {advice}",
+            stacklevel=2,
+        )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from ..readers.columns import whole_number
 from .output import show_table
 
 _LEAST = 2.0**-52  # of a probability, as scikit-learn's log_loss has it
@@ -34,6 +36,37 @@ def warn_unless_above(accuracy: float, labels: Counter[Any]) -> None:
         )
 
 
+def warn_of_other_labels(labels: Iterable[Any], classes: np.ndarray) -> None:
+    """Warn that none of some labels is a class of a model, so that no prediction can be right."""
+    label = next(iter(labels))
+    warnings.warn(
+        f"none of the labels of the data, as {str(label)!r}, is a class of the model, as "
+        f"{str(classes[0])!r}: no prediction can be right.",
+        stacklevel=2,
+    )
+
+
+def positions(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """The number of the class that each label is, by how it is written, or -1.
+
+    "1" is "1.0" too, unless these are two classes.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n,)
+    classes : ndarray of shape (n_classes,)
+    """
+
+    def keys(values: np.ndarray) -> list[str]:
+        return [whole_number(value) or value for value in values.astype(str).tolist()]
+
+    place = {key: i for i, key in enumerate(keys(classes))}
+    if len(place) < len(classes):
+        place = {key: i for i, key in enumerate(classes.astype(str).tolist())}
+        return np.asarray([place.get(label, -1) for label in labels.astype(str).tolist()], np.intp)
+    return np.asarray([place.get(key, -1) for key in keys(labels)], np.intp)
+
+
 class Evaluation:
     """Labels beside predictions, counted as they come.
 
@@ -50,6 +83,7 @@ class Evaluation:
         self._pairs: Counter[tuple[Any, Any]] = Counter()
         self._loss = 0.0
         self._has_loss = True
+        self._is_met = False
 
     def add(self, labels: np.ndarray, predicted: np.ndarray, probability: Any = None) -> None:
         """Count some samples.
@@ -57,13 +91,16 @@ class Evaluation:
         Parameters
         ----------
         labels, predicted : ndarray of shape (n,)
-            Compared as numbers where both are, else as they are written.
+            Compared as numbers where both are, else as `positions` does.
         probability : ndarray of shape (n, n_classes), optional
             Without it there is no log loss.
         """
         classes = self._classes
         if predicted.dtype.kind in "US" or labels.dtype.kind in "US":
-            labels, predicted, classes = (x.astype(str) for x in (labels, predicted, classes))
+            at = positions(labels, classes)
+            predicted, classes = predicted.astype(str), classes.astype(str)
+            labels = np.where(at < 0, labels.astype(str), classes[at])
+        self._is_met |= bool(np.isin(labels, classes).any())
         self._labels.update(labels.tolist())
         self._predicted.update(predicted.tolist())
         self._pairs.update(zip(labels.tolist(), predicted.tolist(), strict=True))
@@ -113,7 +150,10 @@ class Evaluation:
         return {"of_classes": of_classes, "confusion": confusion}
 
     def warn(self) -> None:
-        """Warn where the model is no better than none."""
+        """Warn where the model is no better than none, or cannot be right."""
+        if not self._is_met:
+            warn_of_other_labels(self._labels, self._classes)
+            return
         warn_unless_above(self.accuracy, self._labels)
 
     def show(self, *, on_stderr: bool = False) -> None:

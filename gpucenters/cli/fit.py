@@ -22,6 +22,7 @@ from .data import (
     check_place,
     count_words,
     labelled,
+    warn_of_many_classes,
 )
 from .groups import part_of_samples
 from .models import Choice, ModelOptions, kind_of
@@ -171,7 +172,7 @@ class _Fit:
         self.samples, X = len(found), found.X
         known: dict[str, Any] = reading.kept(path)
         if reading.missing is Missing.MEDIAN:
-            known["medians"] = medians_of(found, path)
+            known["medians"] = medians_of(found, path, can_drop=reading.can_drop(path))
             X = filled(X, known["medians"])
         if found.is_text:
             with self.stages(f"vectorising by {_counter(self.vectorizer)}"):
@@ -223,7 +224,10 @@ class _Fit:
                 pipeline = fit_text(
                     path, estimator, self.vectorizer, rows=rows, progress=progress, **options
                 )
-        return Trained(pipeline["classifier"], pipeline["vectorizer"]), held_out
+        model = pipeline["classifier"]
+        warn_of_many_classes(len(model.classes_), self.samples, path, is_text=True)
+        model._reading = reading.kept(path)
+        return Trained(model, pipeline["vectorizer"]), held_out
 
     def facts(self, trained: Trained) -> dict[str, Any]:
         """What was fitted."""

@@ -103,7 +103,7 @@ def path(
 
     import gpucenters
 
-    from .evaluation import warn_unless_above
+    from .evaluation import positions, warn_of_other_labels, warn_unless_above
     from .trained import aligned, filled, medians_of
 
     stages = Stages()
@@ -113,6 +113,11 @@ def path(
         if test is not None:
             others = labelled(reading.read_beside(found, test, test_labels), test)
     classes = np.unique(found.y)  # type: ignore[arg-type]
+    if others is not None:
+        at = positions(others.y, classes)  # type: ignore[arg-type]
+        if np.all(at < 0):
+            warn_of_other_labels(others.y, classes)  # type: ignore[arg-type]
+        others = others if np.any(at < 0) else replace(others, y=classes[at])
     _check_positive(scores, pos_label, classes, data)
     if pos_label is not None:
         found = _as_one(found, pos_label, classes, data)
@@ -122,7 +127,7 @@ def path(
     if test is not None and others is not None and found.feature_names is not None:
         X_test = aligned(others, found.feature_names, np.arange(X.shape[1]), test)
     if reading.missing is Missing.MEDIAN:
-        medians = medians_of(found, data)
+        medians = medians_of(found, data, can_drop=reading.can_drop(data))
         X, X_test = filled(X, medians), filled(X_test, medians)
     if found.is_text:
         with stages("vectorising"):

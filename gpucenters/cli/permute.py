@@ -96,7 +96,7 @@ def permute(
     estimator = choice.model(kind_of(found))
     X, names = found.X, found.feature_names
     if reading.missing is Missing.MEDIAN:
-        X = filled(X, medians_of(found, data))
+        X = filled(X, medians_of(found, data, can_drop=reading.can_drop(data)))
     if found.is_text:
         with stages("vectorising"):
             X = count_words(vectorizer, X, data)

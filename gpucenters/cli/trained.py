@@ -94,7 +94,8 @@ class Trained:
     @property
     def reading(self) -> dict[str, Any]:
         """How the data of the model were read: see `DataOptions.like`."""
-        return getattr(self.classifier, "_reading", {})
+        known = getattr(self.classifier, "_reading", {})
+        return known if self.vectorizer is None else known | {"text": known.get("text") or "text"}
 
     @property
     def wanted(self) -> list[str] | None:
@@ -154,9 +155,10 @@ def aligned(data: Data, known: Any, needed: np.ndarray, source: str) -> Any:
             f"{source} lacks {counted(len(absent), 'column')} of the {len(names):,} that the model "
             f"takes, the first of them {str(absent[0])!r}."
         )
-    twice = [name for name, times in Counter(given.tolist()).items() if times > 1 and name in names]
-    if twice:
-        raise ValueError(f"{source} has several columns {twice[0]!r}, which the model takes.")
+    for whose, of in ((source, given.tolist()), ("the model", list(known))):
+        times = Counter(of)
+        if twice := [str(name) for name in names if times[name] > 1]:
+            raise ValueError(f"{whose} has several columns {twice[0]!r}, which the model takes.")
     if is_on_disk(X):
         raise ValueError(f"{source} has other columns than the model, and is not in memory.")
     columns = np.asarray([place[name] for name in names])
@@ -168,7 +170,7 @@ def aligned(data: Data, known: Any, needed: np.ndarray, source: str) -> Any:
     return found
 
 
-def medians_of(data: Data, source: str) -> np.ndarray:
+def medians_of(data: Data, source: str, *, can_drop: bool) -> np.ndarray:
     """The medians of the features, (m,), without what is missing."""
     X = data.X
     if not isinstance(X, np.ndarray):
@@ -176,9 +178,10 @@ def medians_of(data: Data, source: str) -> np.ndarray:
     empty = np.isnan(X).all(axis=0)
     if empty.any():
         at = int(empty.argmax())
-        name = at + 1 if data.feature_names is None else repr(str(data.feature_names[at]))
+        name = at if data.feature_names is None else repr(str(data.feature_names[at]))
+        how = " by --drop" if can_drop else ""
         raise ValueError(
-            f"{source}: the column {name} has no value, and so no median: leave it out by --drop."
+            f"{source}: the column {name} has no value, and so no median: leave it out{how}."
         )
     return np.nanmedian(X, axis=0)
 

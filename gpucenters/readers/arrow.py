@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -114,9 +113,6 @@ class _Table:
             if not any(test(kind) for test in is_kind):
                 what = f"the column {names[i]!r} holds {kind}, and no numbers."
                 raise self._error(f"{what} {NO_FEATURE}")
-        twice = [name for name, times in Counter(names).items() if times > 1]
-        if twice and found.numbers:
-            raise self._error(f"there are two columns {twice[0]!r}.")
         self.dtype = np.result_type(np.bool_, *(kind.to_pandas_dtype() for kind in kinds))
         self.used = sorted({i for i in (*named, *found.numbers) if i is not None})
 

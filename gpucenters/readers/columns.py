@@ -17,6 +17,7 @@ MISSING_LABEL = "the label is missing: missing='drop' leaves such rows out."
 #: What to do about a column that holds no numbers.
 NO_FEATURE = "If the column is no feature, say what it is: label=..., text=..., id=... or drop=..."
 LONGEST_LABEL = 1000  # characters: NumPy gives all labels the room of the longest
+_WHOLE = re.compile(r"(-?(?:0|[1-9]\d*))(?:\.0+)?")  # with ".0" as pandas writes them beside NaN
 _NAMELESS = re.compile(r"\s*|Unnamed: \d+")  # the second as pandas names what has no name
 
 #: Makes the error for a sentence, and the number of the field where it stands.
@@ -77,13 +78,19 @@ def choose_columns(
         if not numbers:
             what = f"there is no column {options.features[0]!r}, which the model takes"
             raise error(f"{what}; {_shown(names)}.", 0)
-        return Columns(names, label, None, id, numbers)
-    for i in [i for i in numbers if _NAMELESS.fullmatch(names[i])]:
-        numbers.remove(i)
-        what = "has no name, as an index that pandas or R writes, and is no feature."
-        warnings.warn(f"{error(f'column {i + 1} {what}', i)}", stacklevel=2)
-    if not numbers:
-        raise error("there is no column but that of the labels.", 0)
+    else:
+        for i in [i for i in numbers if _NAMELESS.fullmatch(names[i])]:
+            numbers.remove(i)
+            what = "has no name, as an index that pandas or R writes, and is no feature."
+            warnings.warn(f"{error(f'column {i + 1} {what}', i)}", stacklevel=2)
+        if not numbers:
+            raise error("there is no column but that of the labels.", 0)
+    found: set[str] = set()
+    for i in numbers:
+        if (name := names[i]) in found:
+            what = f"the column {name!r} is there {names.count(name)} times: rename all but one,"
+            raise error(f"{what} or leave all out, drop={name!r}.", i)
+        found.add(name)
     return Columns(names, label, None, id, numbers)
 
 
@@ -167,6 +174,27 @@ def as_labels(
     if labels.ndim != 1 or labels.dtype.kind not in "biufU":
         raise error(f"{what} holds no labels: use numbers or strings, not {labels.dtype}.")
     return masked(labels, np.asarray(missing))
+
+
+def whole_number(label: str) -> str | None:
+    """A label that is a whole number without its ".0", as of "1.0"; None for all others."""
+    found = _WHOLE.fullmatch(label)
+    return found and found[1]
+
+
+def as_whole(labels: np.ndarray) -> np.ndarray:
+    """Labels as strings that are all whole numbers without ".0", so that "1" is "1.0"; else as is.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n,)
+        All of a file: "1.0" may be a version beside "1.1".
+    """
+    if labels.dtype.kind != "U":
+        return labels
+    values, at = np.unique(labels, return_inverse=True)
+    found = [whole_number(value) for value in values.tolist()]
+    return labels if None in found else np.asarray(found)[at]
 
 
 def masked(labels: np.ndarray, missing: np.ndarray) -> np.ndarray:

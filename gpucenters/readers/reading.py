@@ -44,6 +44,7 @@ _SUFFIXES = {f".{name}": name for name in FORMATS} | {
     ".pq": "parquet",
     ".arrow": "feather",
 }
+_FOREIGN = {".xlsx", ".xls", ".ods", ".json", ".jsonl", ".pkl", ".pickle", ".rds", ".mat", ".sav"}
 #: Names that say more than their ends.
 _NAMES = {
     r"(training\.1600000\.processed|testdata\.manual).*\.csv": "sentiment140",
@@ -120,7 +121,8 @@ def read(
     label, text : str, optional
         The columns of labels and of texts in tables; by default those named "label" and "text", if
         there are any. Without texts, all columns but the labels are numbers. A column without a
-        name is left out with a warning, since it is an index that pandas or R has written.
+        name is left out with a warning, since it is an index that pandas or R has written. Where
+        all labels are whole numbers as text, "1.0" is read as "1".
     id : str, optional
         The column of the names of samples, which become ``ids``; "" is the one without a name. Of
         "h5ad" a column of ``obs`` or its index, of a folder "file".
@@ -249,7 +251,8 @@ def _batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
         if format not in formats and name in given:
             raise ReadError(path, f"{name}= is for {', '.join(formats)}, and not for {format}.")
     _check(options)
-    found = _READERS[format](path, rows, replace(options, format=format))
+    options = replace(options, format=format)
+    found = _READERS[format](path, rows, options)
     if options.labels is not None:
         found = with_labels(found, path, options)
     if format in _TABLES or options.missing == "drop":
@@ -305,5 +308,8 @@ def format_of(path: Any) -> str:
         if path != "-":
             os.stat(path)  # a file that is not there has no format to tell
         known = ", ".join(FORMATS)
+        if (end := Path(name).suffix) in _FOREIGN:
+            what = f"{end} is not read: save the table as CSV or Parquet."
+            raise ReadError(path, what)
         raise ReadError(path, f"its name tells no format: give format=, of {known}.")
     return format

@@ -71,7 +71,7 @@ class CsvRows:
     def __init__(self, lines: Iterator[str], path: Any, sep: str = ",", first: int = 1) -> None:
         self.path = path
         self._lines = lines
-        self._sep = sep
+        self.sep = sep
         self.record: list[str] = []  # the lines of the row that came last
         self._next_line = first
 
@@ -87,7 +87,7 @@ class CsvRows:
 
     def __iter__(self) -> Iterator[list[str]]:
         csv.field_size_limit(max(csv.field_size_limit(), LONGEST))  # Python's 131,072 are few
-        rows = csv.reader(self._feed(), delimiter=self._sep, strict=True)
+        rows = csv.reader(self._feed(), delimiter=self.sep, strict=True)
         while True:
             self._next_line += len(self.record)
             self.record.clear()
@@ -103,14 +103,14 @@ class CsvRows:
     def error(self, what: str, field: int = 0) -> ReadError:
         """The error for a field of the row that came last."""
         end = len("".join(self.record).rstrip("\r\n"))
-        start = self._shortest(lambda part: len(fields_of(part, self._sep)) > field) if field else 0
+        start = self._shortest(lambda part: len(fields_of(part, self.sep)) > field) if field else 0
         return self._error(what, min(start, end))
 
     def _syntax_error(self, message: str) -> ReadError:
         what = next((why for part, why in _WHY.items() if part in message), f"{message}.")
         if "unexpected end" in message:
             record = "".join(self.record)
-            field = fields_of(record, self._sep)[-1]
+            field = fields_of(record, self.sep)[-1]
             return self._error(what, len(record) - len(field) - field.count('"') - 1)
         if "field larger" in message:
             return self._error(what, 0)
@@ -129,7 +129,7 @@ class CsvRows:
     def _fault(self, record: str) -> str:
         """What the reader says of the start of a row."""
         try:
-            next(csv.reader([record], delimiter=self._sep, strict=True), None)
+            next(csv.reader([record], delimiter=self.sep, strict=True), None)
         except csv.Error as error:
             return str(error)
         return ""

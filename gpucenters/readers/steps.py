@@ -13,7 +13,7 @@ import scipy.sparse
 from ..arrays.label_values import concatenated
 from ..arrays.on_disk import is_on_disk
 from .arrays import check_labels, mapped
-from .columns import label_fault, missing_value
+from .columns import as_whole, label_fault, missing_value
 from .data import Data, Options, ReadError, counted
 from .lines import text_lines, too_large
 
@@ -41,11 +41,13 @@ def joined(parts: Iterable[Data], path: Any, limit: float) -> Iterator[Data]:
         size += _bytes(part)
         if size > limit:
             raise too_large(path, limit)
-    if len(held) < 2:
-        yield from held
+    if not held:
         return
     labels = [part.y for part in held if part.y is not None]
-    y = concatenated(labels) if labels else None
+    y = as_whole(concatenated(labels)) if labels else None
+    if len(held) == 1:
+        yield replace(held[0], y=y)
+        return
     ids = None if held[0].ids is None else [id for part in held for id in part.ids or ()]
     yield Data(_stacked([part.X for part in held]), y, held[0].feature_names, ids)
 
@@ -101,7 +103,7 @@ def read_labels(path: Any, options: Options) -> np.ndarray:
         found.append(label)
     if not found:
         raise ReadError(path, "there is no label.", 1, 1)
-    return np.asarray(found)
+    return as_whole(np.asarray(found))
 
 
 def settled(batches: Iterator[Data], path: Any, options: Options) -> Iterator[Data]:
@@ -145,7 +147,8 @@ def _numbers(batch: Data, start: int, path: Any, options: Options) -> np.ndarray
         at = np.unravel_index(int(wrong.argmax()), wrong.shape)
         row, column = at if X is values else _entry(X, int(at[0]))
         names = batch.feature_names
-        name = f"{column + 1}" if names is None else repr(str(names[column]))
+        first = int(options.format == "svmlight" and not options.zero_based)
+        name = f"{column + first}" if names is None else repr(str(names[column]))
         place, value = f"row {start + row + 1} of the column {name}", values[at]
         if value == value:
             raise ReadError(path, f"{place} is {value}, and not finite.")

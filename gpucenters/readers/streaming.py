@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.pipeline import Pipeline
 
 from ..text import CountVectorizer, TfidfVectorizer
+from .columns import as_whole
 from .data import ReadError
 from .reading import batches
 
@@ -142,8 +144,13 @@ def fit_text(
         total += len(batch)
         report(total, None)
     model, classes = clone(estimator), sorted(labels)
+    whole = as_whole(np.asarray(classes))  # of all batches, since one tells nothing of the others
+    known = dict(zip(classes, whole.tolist(), strict=True)) if whole.dtype.kind == "U" else {}
+    classes = sorted({*known.values()}) or classes
     for batch in batches(path, rows, **options):
-        model.partial_fit(vectorizer.transform(batch.X), batch.y, classes=classes)
+        y: Any = batch.y
+        y = np.asarray([known[label] for label in y.tolist()]) if known else y
+        model.partial_fit(vectorizer.transform(batch.X), y, classes=classes)
         done += len(batch)
         report(done, total)
     return Pipeline([("vectorizer", vectorizer), ("classifier", model)])

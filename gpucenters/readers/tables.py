@@ -9,7 +9,9 @@ from __future__ import annotations
 import io
 import re
 import sys
+import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.util import find_spec
 from itertools import chain, islice
 from typing import Any
@@ -21,13 +23,17 @@ from .data import MISSING, Data, Options, ReadError, counted
 from .lines import text_lines
 from .rows import CsvRows, TabRows, fields_of
 
-_SEPARATORS = ";\t|,"
+_SEPARATORS = ";\t|, "
+_FIELD = '"(?:[^"]|"")*"'
+_QUOTED = re.compile(rf"{_FIELD}([{_SEPARATORS}]){_FIELD}(?:\1{_FIELD})*")
+_COUNTED = 10  # rows, of which fewer may be counted by chance
 _ROLES = {"label", "text"}
 _TRUTH = {"true": 1.0, "false": 0.0}
 _BLOCK = 2**23  # characters that are parsed at a time
 _OF_COLUMN = 2**12  # of these at least for each column, which costs as much as many values
 _SEP_LINE = re.compile("sep=(.)\r?\n")  # by which Excel is told
 _COMMA = re.compile(r"[-+]?\d*,\d+(?:[eE][-+]?\d+)?")
+_THOUSANDS = re.compile(r"[-+]?\d{1,3}([,.' \u00a0\u202f])\d{3}(?:\1\d{3})*(?:[.,]\d*)?")
 
 #: The samples of some rows: features or texts, labels and names, of which some may be missing.
 Rows = tuple[Any, list[str | None], list[str]]
@@ -43,15 +49,19 @@ def line_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
 def table_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
     """Batches of a table: texts where it has a column of them, else numbers."""
     lines = text_lines(path, options.charset(), options.limit(streamed=rows < sys.maxsize))
-    sep = options.sep or ("\t" if options.format == "tsv" else ",")
     top, number = next(lines, ""), 1
     if told := _SEP_LINE.fullmatch(top):
-        top, number, sep = next(lines, ""), 2, options.sep or told[1]
+        top, number = next(lines, ""), 2
+        options = replace(options, sep=options.sep or told[1])
+    sep = options.sep or ("\t" if options.format == "tsv" else ",")
     # Without quotes around each field of its first line, quotes mean nothing between tabs.
     fields = top.rstrip("\r\n").split(sep)
     quoted = options.format == "csv" or all(re.fullmatch('".*"', field) for field in fields)
     kind: type[TabRows | CsvRows] = CsvRows if quoted else TabRows
     head = kind(chain([top] if top else [], lines), path, sep, number)
+    found = _QUOTED.fullmatch(top.rstrip("\r\n")) if quoted and options.sep is None else None
+    if found and found[1] != sep:
+        raise _other_separator(found[1], options, head.error)
     first = next(iter(head), None)
     if first is None:
         return
@@ -69,12 +79,22 @@ def table_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
         parts = _numbers(lines, path, sep, number, rows, columns, options)
     else:
         parts = _texts(kind(lines, path, sep, number), rows, columns, options)
+    counts, start, first_value = columns.numbers[:1] == [0] and options.features is None, 0, 0.0
     for X, labels, ids in parts:
+        if counts:
+            first_value = first_value if start else X[0, 0]
+            rows_of_part = np.arange(start, start + len(X)) + first_value
+            counts = first_value in (0, 1) and np.array_equal(X[:, 0], rows_of_part)
+        start += len(X)
         y = None
         if columns.label is not None:
             missing = np.asarray([label is None for label in labels])
             y = masked(np.asarray([label for label in labels if label is not None]), missing)
         yield Data(X, y, columns.feature_names, None if columns.id is None else ids)
+    if counts and start >= _COUNTED:
+        what = f"the column {names[0]!r} counts the rows, as an index, and is read as a feature:"
+        what += f" say id={names[0]!r} where it names the samples, or drop={names[0]!r}."
+        warnings.warn(f"{ReadError(path, what)}", stacklevel=2)
 
 
 def _numbered(first: list[str], options: Options) -> list[str]:
@@ -276,16 +296,25 @@ def _values(
         value, name = fields[i].strip(), columns.names[i]
         number = np.nan if value in na else as_number(value, options.decimal)
         if number is None:
-            comma = options.decimal == "." and _COMMA.fullmatch(value)
-            advice = "Where the comma is a decimal point, say decimal=','." if comma else NO_FEATURE
             what = f"{value[:50]!r} in the column {name!r} is no number."
-            raise table.error(f"{what} {advice}", i)
+            raise table.error(f"{what} {_advice(value, table.sep, options.decimal)}", i)
         if number in (np.inf, -np.inf):
             raise table.error(f"{value!r} in the column {name!r} is not finite.", i)
         if number != number and options.missing == "error":
             raise table.error(missing_value(f"the value in the column {name!r}"), i)
         row[j] = number
     return row
+
+
+def _advice(value: str, sep: str, decimal: str) -> str:
+    """What to do about a cell that holds no number."""
+    found = []
+    if by := _THOUSANDS.fullmatch(value):
+        found.append(f"Where {by[1]!r} separates thousands, write the numbers without it.")
+    if decimal == "." and _COMMA.fullmatch(value):
+        so = "write a point" if sep == "," else "say decimal=','"
+        found.append(f"Where the comma is a decimal point, {so}.")
+    return " ".join(found) or NO_FEATURE
 
 
 def is_header(first: list[str], options: Options, error: Error) -> bool:
@@ -298,11 +327,15 @@ def is_header(first: list[str], options: Options, error: Error) -> bool:
     options : Options
     error : callable
     """
-    _check_separator(first, options, error)
-    if options.header is not None:
-        return options.header
     given = {options.label, options.text, options.id, *options.drop, *(options.features or ())}
     roles, bare = _ROLES & set(first), options.format == "tsv" and given == {None}
+    if options.sep is None and len(first) == 1 and first[0] not in given:
+        # Spaces of a text are none.
+        other = next((c for c in _SEPARATORS if c in first[0] and not (bare and c == " ")), None)
+        if other is not None:
+            raise _other_separator(other, options, error)
+    if options.header is not None:
+        return options.header
     if bare and len(first) == 2 and len(roles) == 1:
         shown = " and ".join(map(repr, first))
         raise error(
@@ -333,13 +366,11 @@ def _counts(names: list[str]) -> bool:
     )
 
 
-def _check_separator(first: list[str], options: Options, error: Error) -> None:
-    """Raise where the fields are separated by something else."""
-    other = next((c for c in _SEPARATORS if c in first[0]), None)
-    if options.sep is None and len(first) == 1 and other is not None:
-        expected = "tab" if options.format == "tsv" else "comma"
-        what = f"there is no {expected} in this line, but {other!r}: name the separator,"
-        raise error(f"{what} sep={other!r}.", 0)
+def _other_separator(other: str, options: Options, error: Error) -> ReadError:
+    """The error for fields that are separated by something else."""
+    expected = "tab" if options.format == "tsv" else "comma"
+    what = f"there is no {expected} in this line, but {other!r}: name the separator,"
+    return error(f"{what} sep={other!r}.", 0)
 
 
 def as_number(value: str, decimal: str = ".") -> float | None:

@@ -58,7 +58,9 @@ def positions(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """
 
     def keys(values: np.ndarray) -> list[str]:
-        return [whole_number(value) or value for value in values.astype(str).tolist()]
+        written = values.astype(str).tolist()
+        known = {value: whole_number(value) or value for value in set(written)}
+        return [known[value] for value in written]
 
     place = {key: i for i, key in enumerate(keys(classes))}
     if len(place) < len(classes):

@@ -28,7 +28,7 @@ def warn_unless_above(accuracy: float, labels: Counter[Any]) -> None:
     """
     label, count = labels.most_common(1)[0]
     share = count / labels.total()
-    if accuracy < share or (accuracy == share and len(labels) > 1):
+    if accuracy <= share and len(labels) > 1:
         warnings.warn(
             f"the accuracy, {accuracy:.4f}, is not above that of always saying {str(label)!r}, the "
             f"largest class: {share:.4f}.",

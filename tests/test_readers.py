@@ -338,6 +338,8 @@ def test_npy_is_mapped(tmp_path: Path) -> None:
             Y.astype(str).tolist(),
             None,
         )
+    np.save(tmp_path / "X.npy", np.zeros((len(Y), 10_000)))
+    assert read(tmp_path / "X.npy", max_bytes=10_000, **beside).X.shape == (len(Y), 10_000)
 
 
 def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,7 +59,7 @@ def _bytes(data: Data) -> int:
     elif scipy.sparse.issparse(X):
         size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
     else:
-        size = 0 if is_on_disk(X) else X.nbytes
+        size = 0 if is_on_disk(X) or isinstance(X, np.memmap) else X.nbytes
     return size if data.y is None else size + data.y.nbytes
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import exact
@@ -22,6 +23,7 @@ from strategies import (
     storing,
 )
 
+from gpucenters.reductions import half_weight
 from gpucenters.solvers import l1_centers
 
 LARGE = 10**6
@@ -351,3 +353,11 @@ def test_a_column_that_stores_few_entries_of_one_class_has_its_median(
     for container in (sparse_backend.csr(X), sparse_backend.csc(X)):
         centers = l1_centers(container, [0] * 4 + [1] * 8, sample_weight=weight)
         assert sparse_backend.host(centers.free).tolist() == [[median], [0.0]]
+
+
+@pytest.mark.parametrize("n", [100, 10**9])
+def test_a_column_that_counts_as_half_is_never_left_out_beforehand(n: int) -> None:
+    """Whatever the number of samples, by which the tolerance of a half grows."""
+    least = 1.0 - half_weight._tolerance(SimpleNamespace(count=[n]))  # type: ignore[arg-type]
+    mass, weight = np.asarray([[0.1, 0.5 * least]]), np.ones(1)
+    assert half_weight.perhaps_half(mass, weight).tolist() == [False, True]

@@ -70,3 +70,16 @@ def test_no_sample_is_taken_of_short_lines() -> None:
     x, w = np.asarray([[3.0, 1.0, 2.0, 2.0, 9.0]]), np.asarray([[1, 1, 1, 2, 5]])
     found = weighted_interval(x, w, 5, 5, (np.asarray([1.0]), np.asarray([9.0])), 100)
     assert [float(end[0]) for end in found] == [3.0, 9.0]
+
+
+def test_values_equal_to_a_bound_are_not_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, w = np.tile(np.repeat([0.0, 1.0, 2.0], 100), (2, 1)), np.ones((1, 300), np.int64)
+    sorted_values, in_order = [], module._in_order
+    monkeypatch.setattr(
+        module, "_in_order", lambda x, w: (sorted_values.append(x.shape), in_order(x, w))[1]
+    )
+    for low, high in ((0.0, 1.0), (1.0, 1.0), (0.0, 2.0)):
+        bounds = np.full(2, low), np.full(2, high)
+        ends = weighted_interval(x, w, 150, 150, bounds, 2**17)
+        np.testing.assert_array_equal(ends, np.ones((2, 2)))
+    assert sorted_values == [(2, 100)]  # the ones, between 0 and 2

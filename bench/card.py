@@ -28,8 +28,8 @@ from gpucenters import (
     SparseBernoulliNB,
 )
 from gpucenters.arrays import cuda, functions, grid, kernels, uploads
+from gpucenters.arrays.backend import resolve_backend
 from gpucenters.arrays.context import Context
-from gpucenters.arrays.devices import resolve_backend
 from gpucenters.arrays.linalg import factorised
 from gpucenters.blocks.convert import as_block
 from gpucenters.blocks.samples import make_samples

@@ -26,7 +26,7 @@ from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 from gpucenters import GMEBClassifier, GMEBClassifierCV
-from gpucenters.estimators._cross_validation import choose
+from gpucenters.estimators.cross_validation import choose
 
 from .arguments import folder, rounds
 from .timing import machine

@@ -1,7 +1,7 @@
 """The names that ``import gpucenters`` gives, which are all loaded at the first use of one."""
 
 from . import __version__
-from .arrays.devices import DeviceUnavailableError, devices
+from .arrays.backend import DeviceUnavailableError, devices
 from .estimators.blocked import BlockGains, block_gains
 from .estimators.centers import L1CenterClassifier, L2CenterClassifier
 from .estimators.gaussian import SparseGaussianNB

@@ -33,7 +33,7 @@ from gpucenters import (
     SparsityPathCV,
     sparsity_path,
 )
-from gpucenters.estimators._path import predict_path
+from gpucenters.estimators.path_predictions import predict_path
 
 COUNTS = (SparseBernoulliNB, SparseMultinomialNB, SparsePoissonNB)
 MODELS = (

@@ -16,7 +16,7 @@ from stand_in import STAND_IN
 
 import gpucenters
 from gpucenters.cli import main
-from gpucenters.cli.check import agreement, command, speeds, trouble
+from gpucenters.cli.check import agreement, command, trouble
 from gpucenters.cli.check.agreement import FIRST, MORE, Shape
 from gpucenters.cli.check.command import outcome_of, plan
 from gpucenters.cli.check.device import Outcome, check_machine
@@ -167,13 +167,13 @@ def test_memory_that_runs_out_changes_no_fit(device: str, monkeypatch: pytest.Mo
 def test_speeds_are_of_fits_and_bare_operations(
     device: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(speeds, "DENSE", (50, 20))
-    monkeypatch.setattr(speeds, "SPARSE", (60, 40, 5))
-    monkeypatch.setattr(speeds, "WIDE", (10, 4000, 5))
+    monkeypatch.setattr(trouble, "DENSE", (50, 20))
+    monkeypatch.setattr(trouble, "SPARSE", (60, 40, 5))
+    monkeypatch.setattr(trouble, "WIDE", (10, 4000, 5))
     for work, bare in (
-        (speeds.check_dense_speed, "copy of X"),
-        (speeds.check_sparse_speed, "product of X with two class indicators"),
-        (speeds.check_wide_speed, "product of X with two class indicators"),
+        (trouble.check_dense_speed, "copy of X"),
+        (trouble.check_sparse_speed, "product of X with two class indicators"),
+        (trouble.check_wide_speed, "product of X with two class indicators"),
     ):
         outcome = outcome_of(work, device)
         assert outcome.status == "ok", outcome.differences

@@ -90,9 +90,9 @@ def test_a_bad_value_is_named_by_partition_row_and_feature(
 def test_workers_with_another_version_are_named(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from gpucenters.dask import cluster
+    from gpucenters.dask import partitions
 
-    monkeypatch.setattr(cluster, "__version__", "99.0")
+    monkeypatch.setattr(partitions, "__version__", "99.0")
     X = da.from_array(VALUES, chunks=(60, 6))
     with pytest.raises(RuntimeError, match=r"worker .* has gpucenters .*, this process 99\.0"):
         gpucenters.dask.fit(ON_SUMS[0], X, LABELS)

@@ -20,8 +20,7 @@ from gpucenters import (
     MahalanobisCenterClassifier,
     devices,
 )
-from gpucenters.arrays.backend import HOST, backend_of
-from gpucenters.arrays.devices import resolve_backend
+from gpucenters.arrays.backend import HOST, backend_of, resolve_backend
 
 fake = getattr(cupy, "_fake", None)
 MODELS = [L2CenterClassifier(k=2), L1CenterClassifier(k=2), L2CenterClassifier(k=2, scale="std")]

@@ -40,7 +40,7 @@ from gpucenters import (
     load,
 )
 from gpucenters.arrays.namespace import array_namespace, is_numpy, is_sparse, to_numpy
-from gpucenters.estimators._base import Classifier
+from gpucenters.estimators.base import Classifier
 from gpucenters.files import container
 from gpucenters.files.model import MODELS as MODELS_OF_FILES
 

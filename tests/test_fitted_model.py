@@ -28,7 +28,7 @@ from gpucenters import (
     L2CenterClassifier,
     MahalanobisCenterClassifier,
 )
-from gpucenters.estimators._fitted import learned
+from gpucenters.estimators.fitted import learned
 
 
 @each_kind

@@ -17,11 +17,10 @@ from gpucenters.blocks.convert import as_block
 from gpucenters.blocks.samples import make_samples
 from gpucenters.reductions.working_columns import working_columns
 from gpucenters.solvers import gmeb_certificate, gmeb_hyperplanes
-from gpucenters.solvers.gmeb.columns import Solution, solve
 from gpucenters.solvers.gmeb.hyperplanes import MarginProblems
 from gpucenters.solvers.gmeb.newton import weighted_least_squares
-from gpucenters.solvers.gmeb.norm import worst_case_l1, worst_case_l1_dual
-from gpucenters.solvers.gmeb.problem import Problem, certificate
+from gpucenters.solvers.gmeb.problem import Problem, certificate, worst_case_l1, worst_case_l1_dual
+from gpucenters.solvers.gmeb.working_set import Solution, solve
 
 E1 = [[1.0, 3], [1, -1], [-3, -1], [1, -1]], [1, 1, 0, 0]
 E2 = [[-2.0], [-2], [1], [3]], [0, 0, 1, 1]

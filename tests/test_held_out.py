@@ -20,7 +20,7 @@ from gpucenters import (
     SparsePoissonNB,
     sparsity_path,
 )
-from gpucenters.estimators._cross_validation import HeldOut, take_rows
+from gpucenters.estimators.cross_validation import HeldOut, take_rows
 
 MODELS = [
     L2CenterClassifier(),

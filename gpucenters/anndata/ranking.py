@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from ..estimators._selector import FeatureSelector
-from ..estimators._statistics import StatisticsClassifier
+from ..estimators.base import FeatureSelector
 from ..estimators.blocked import block_model
+from ..estimators.from_statistics import StatisticsClassifier
 from ..estimators.gaussian import SparseGaussianNB
 from ..statistics import ClassSums, Statistics
-from .comparison import Comparison, compared
-from .data import Source, class_statistics
+from .data import Comparison, Source, class_statistics, compared
 from .results import (
     Found,
     check_columns,

@@ -13,7 +13,7 @@ from ..estimators.blocked import BlockGains
 from ..estimators.permutation import adjusted
 from ..solvers.selection import ranking_key, warn
 from ..statistics import ClassSums, Statistics
-from .comparison import Comparison
+from .data import Comparison
 
 _TYPES = {"names": "O", "scores": "f4", "logfoldchanges": "f4", "pvals": "f8", "pvals_adj": "f8"}
 _TINY = 1e-9  # added to both means, as scanpy does

@@ -11,8 +11,7 @@ import numpy as np
 from ..estimators.blocked import block_gains, rest_block_gains
 from ..estimators.permutation import permutation_gains
 from ..statistics import Statistics
-from .comparison import Comparison, categories
-from .data import Source
+from .data import Comparison, Source, categories
 from .results import Found
 
 

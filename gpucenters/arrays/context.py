@@ -10,8 +10,7 @@ from tqdm import tqdm
 
 from . import grid
 from .backend import Backend
-from .budget import resolve_budget
-from .grid import ranges
+from .grid import ranges, resolve_budget
 from .namespace import is_cupy
 from .threads import run, thread_count
 from .typing import Array

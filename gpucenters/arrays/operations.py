@@ -12,9 +12,9 @@ import numpy as np
 
 from . import kernels, sparsetools
 from .backend import Backend
-from .class_lists import ClassLists, Group
 from .grid import CUDA_CHUNK, row_ranges
 from .namespace import array_namespace, is_cupy, is_numpy, to_numpy
+from .row_labels import ClassLists, Group
 from .threads import Scratch, run
 from .typing import Namespace, SparseMatrix
 from .typing import NumPyOrCuPy as Array

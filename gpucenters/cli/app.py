@@ -14,11 +14,10 @@ import typer
 import gpucenters
 
 from .check.command import check
-from .devices import demo, devices
+from .data import AsJson
 from .fit import fit
-from .groups import with_groups
 from .inspect import inspect
-from .output import say
+from .output import console, say, show_json, show_table, with_groups
 from .path import path
 from .permute import permute
 from .predict import predict, select
@@ -33,6 +32,36 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
+
+
+def devices(json: AsJson = False) -> None:
+    """List the devices of this machine, and why those that cannot be used cannot."""
+    found = gpucenters.devices()
+    if json:
+        show_json([vars(device) for device in found])
+    else:
+        _show(found)
+
+
+def demo(
+    device: Annotated[
+        str, typer.Option("--device", "-d", metavar="auto|cpu|cuda|cuda:N", help="Where to work.")
+    ] = "auto",
+) -> None:
+    """Fit and select on real and on large synthetic data, with the time it takes."""
+    from .demonstration import run_demo
+
+    console().print(f"gpucenters {gpucenters.__version__}\n")
+    _show(gpucenters.devices())
+    run_demo(device)
+
+
+def _show(found: list) -> None:
+    rows = [[device.name, "yes" if device.usable else "no", device.description] for device in found]
+    head = {"device": "left", "usable": "left", "what it is, or why it cannot be used": "left"}
+    show_table("Devices of this machine", head, rows)
+
+
 for command in (fit, predict, select, path, permute, inspect, devices, demo, check):
     app.command()(with_groups(command))
 

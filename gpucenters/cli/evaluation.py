@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..readers.columns import whole_number
+from ..readers.data import whole_number
 from .output import show_table
 
 _LEAST = 2.0**-52  # of a probability, as scikit-learn's log_loss has it

@@ -24,9 +24,8 @@ from .data import (
     labelled,
     warn_of_many_classes,
 )
-from .groups import part_of_samples
 from .models import Choice, ModelOptions, kind_of
-from .output import Stages, progress_of, say, show_facts, show_json
+from .output import Stages, part_of_samples, progress_of, say, show_facts, show_json
 
 if TYPE_CHECKING:
     from ..readers import Data

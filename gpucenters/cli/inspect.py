@@ -76,7 +76,7 @@ def _changed(estimator: Any, known: tuple[str, ...]) -> dict[str, str]:
 
 
 def _holds(model: Any) -> str:
-    from ..solvers.support import SupportCenters
+    from ..solvers.centers import SupportCenters
 
     if not hasattr(model, "with_k"):
         return "the coefficients"

@@ -20,9 +20,8 @@ from .data import (
     count_words,
     labelled,
 )
-from .groups import part_of_samples
 from .models import MODELS, Choice, ModelOptions, kind_of, parse_k
-from .output import Stages, console, say, show_json
+from .output import Stages, console, part_of_samples, say, show_json
 from .pictures import figure_of, write_figure
 
 if TYPE_CHECKING:

@@ -9,15 +9,22 @@ import numpy as np
 from dask.delayed import delayed
 from sklearn.base import clone
 
-from ..arrays.label_values import concatenated
-from ..estimators._base import CenterClassifier
-from ..estimators._statistics import StatisticsClassifier
+from ..arrays.inputs import concatenated
+from ..estimators.base import CenterClassifier
 from ..estimators.centers import L1CenterClassifier
-from ..estimators.labels import balanced, encode, host_labels
-from .cluster import compute, current_client, named, out_of_the_pool, task_name
-from .form import first_form
+from ..estimators.from_statistics import StatisticsClassifier
+from ..estimators.validation import balanced, encode, host_labels
 from .medians import class_weights, fit_medians
-from .partitions import Partitions, aligned
+from .partitions import (
+    Partitions,
+    aligned,
+    compute,
+    current_client,
+    first_form,
+    named,
+    out_of_the_pool,
+    task_name,
+)
 from .sums import n_lanes, summed
 
 Model = TypeVar("Model", bound=CenterClassifier)

@@ -13,22 +13,19 @@ from sklearn.base import clone
 
 from ..arrays.backend import HOST, Backend, backend_of
 from ..arrays.context import Context, run_with_oom_retry
-from ..arrays.label_values import concatenated, exact_values
+from ..arrays.inputs import concatenated, exact_values
 from ..arrays.namespace import array_namespace, is_sparse, sparse_module, to_numpy
 from ..blocks.errors import raise_bad_value, raise_overflow
 from ..blocks.samples import check_weights, make_samples, raise_without_weight
 from ..blocks.sparse import SparseBlock
-from ..estimators._fitted import Fitted
 from ..estimators.centers import L1CenterClassifier, L2CenterClassifier
-from ..estimators.labels import encode_against, host_labels
+from ..estimators.fitted import Fitted
 from ..estimators.naive_bayes import SparseBernoulliNB
-from ..estimators.validation import work_backend
+from ..estimators.validation import encode_against, host_labels, work_backend
 from ..reductions.half_weight import enough_stored, perhaps_half, worth_a_count_by_class
 from ..reductions.medians import absolute_sums, stored_per_column
 from ..solvers.l1 import L1Centers
-from .cluster import compute, named, task_name
-from .form import Form, checked_partition, first_form
-from .partitions import Data
+from .partitions import Data, Form, checked_partition, compute, first_form, named, task_name
 from .sums import FEWEST_LANES, folded, rows_of, summed
 
 CALLER = "gpucenters.dask.fit"

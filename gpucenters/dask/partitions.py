@@ -1,18 +1,123 @@
-"""Collections as lists of delayed objects, and X, y and weights with their rows together."""
+"""Dask collections: clusters, partitions, and the form of X."""
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import dask.array
+import distributed
 import numpy as np
 from dask.delayed import Delayed, delayed
 from dask.typing import DaskCollection
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
 
-from ..arrays.label_values import concatenated, exact_values
-from .cluster import compute
+from .. import __version__
+from ..arrays.inputs import concatenated, exact_values
+from ..arrays.namespace import is_sparse
+from ..blocks.errors import as_float64
+from ..estimators.centers import L1CenterClassifier
+from ..estimators.validation import check_container
+
+#: How often a task that fails is tried again: a file system or a network may fail once.
+RETRIES = 2
+
+
+# Running tasks on a Dask cluster: progress, retries, and errors that name the partition.
+
+
+def check_versions(client: Any) -> None:
+    """Raise a RuntimeError that names a worker with another version of gpucenters, or none."""
+    found = client.get_versions(packages=["gpucenters"])["workers"]
+    for worker, versions in found.items():
+        version = versions["packages"].get("gpucenters")
+        if version != __version__:
+            raise RuntimeError(
+                f"worker {worker} has gpucenters {version}, this process {__version__}: install "
+                "one version everywhere."
+            )
+
+
+def current_client(client: Any) -> Any:
+    """The client that is given, or else the current one."""
+    if client is None:
+        try:
+            client = distributed.get_client()
+        except ValueError as error:
+            raise ValueError(
+                "there is no Dask client: start one, as with dask.distributed.Client(), or pass "
+                "it as client."
+            ) from error
+    if client.asynchronous:
+        raise TypeError("gpucenters.dask needs a client that is not asynchronous.")
+    check_versions(client)
+    return client
+
+
+@contextlib.contextmanager
+def out_of_the_pool() -> Iterator[None]:
+    """Leave the threads of a worker to the tasks that are waited for, where a task itself waits."""
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(ValueError):  # no task
+            stack.enter_context(distributed.worker_client())
+        yield
+
+
+def task_name(what: str, token: str, partition: int | None = None) -> str:
+    """The key of a task: the dashboard shows ``what``, and errors find the partition."""
+    return f"{what}-{token}" if partition is None else f"{what}-{token}-{partition}"
+
+
+def compute(client: Any, task: Any, verbose: bool) -> Any:
+    """The result of a delayed object.
+
+    Raises
+    ------
+    Exception
+        That of the task that failed, with the number of its partition.
+    """
+    future = client.compute(task, retries=RETRIES)
+    if verbose:
+        distributed.progress(future, notebook=False)
+        print()
+    error = future.exception()  # waits for the end
+    if error is None:
+        return future.result()
+    partition = client.run_on_scheduler(_partition_to_blame, key=future.key)
+    raise named(error, partition) from error
+
+
+def named(error: BaseException, partition: int | None) -> BaseException:
+    """The error with the number of the partition in its message."""
+    if partition is None or str(error).startswith("partition "):
+        return error
+    for kind in (ValueError, TypeError, MemoryError):
+        if isinstance(error, kind):
+            return kind(f"partition {partition}: {error}")
+    return RuntimeError(f"partition {partition}: {type(error).__name__}: {error}")
+
+
+def _partition_to_blame(dask_scheduler: Any, key: str) -> int | None:
+    """The partition of the task that made another one fail.
+
+    It runs on the scheduler. The task that failed is ours, and its key ends with the partition; or
+    the caller's, and then the first of ours that depends on it tells.
+    """
+    task = dask_scheduler.tasks.get(key)
+    blamed = task and task.exception_blame
+    waiting, seen = [blamed] if blamed else [], set()
+    while waiting:
+        task = waiting.pop(0)
+        found = re.fullmatch(r"gpucenters-.*-(\d+)", str(task.key))
+        if found:
+            return int(found[1])
+        seen.add(task.key)
+        waiting += [t for t in task.dependents if t.key not in seen]
+    return None
 
 
 class Partitions(NamedTuple):
@@ -195,3 +300,81 @@ def _divided_anew(x: Partitions, like: Partitions, name: str) -> Partitions:
 def _rows_of(parts: list[Any], start: int, n: int) -> np.ndarray:
     values = [np.asarray(exact_values(part, "y")) for part in parts]
     return concatenated(values)[start : start + n]
+
+
+# What the partitions of X must share: width, names of the features, and for l1 sparse or dense.
+
+
+class Form(NamedTuple):
+    """Of a partition: the attributes that a fit to it sets, and, for l1, whether it is sparse."""
+
+    partition: int
+    attributes: dict[str, Any]
+    sparse: bool | None
+
+
+def first_form(
+    X: Partitions, rows: list[int], token: str, model: L1CenterClassifier | None = None
+) -> Delayed:
+    """The `Form` of the first partition with rows; of an l1 ``model``, whether it is sparse too."""
+    first = next(i for i, n in enumerate(rows) if n)
+    name = task_name("gpucenters-read-form", token, first)
+    return delayed(_form_of)(first, X.items[first], rows[first], model, dask_key_name=name)
+
+
+def _form_of(i: int, X: Any, rows: int, model: L1CenterClassifier | None) -> Form:
+    try:
+        require_rows(X, rows)
+        sparse = None if model is None else is_sparse(check_container(X, model))
+        return Form(i, _attributes(X), sparse)
+    except Exception as error:
+        raise named(error, i) from error
+
+
+def _attributes(X: Any) -> dict[str, Any]:
+    """The number of features and, of a DataFrame, their names."""
+    if len(X.shape) != 2:
+        raise ValueError(f"X must have two dimensions, got an array of shape {X.shape}.")
+    fitted = BaseEstimator()
+    validate_data(fitted, X, reset=True, skip_check_array=True)
+    return vars(fitted)
+
+
+def require_form(X: Any, form: Form) -> None:
+    """Raise unless X has the features of the first partition, in their order."""
+    here, there = _attributes(X), form.attributes
+    n, m = here["n_features_in_"], there["n_features_in_"]
+    if n != m:
+        raise ValueError(f"X has {n:,} features, but that of partition {form.partition} has {m:,}.")
+    if "feature_names_in_" in here and "feature_names_in_" in there:
+        pairs = zip(here["feature_names_in_"], there["feature_names_in_"], strict=True)
+        for feature, (name, first) in enumerate(pairs):
+            if name != first:
+                raise ValueError(
+                    f"the feature names of X differ from those of partition {form.partition}: "
+                    f"feature {feature} is {name!r}, there {first!r}. Select the same columns of "
+                    "every partition, in one order."
+                )
+
+
+def checked_partition(model: L1CenterClassifier, X: Any, rows: int, form: Form) -> Any:
+    """A partition as an array, CSR or CSC, or None without rows; raises where it differs."""
+    require_rows(X, rows)
+    if not rows:
+        return None
+    require_form(X, form)
+    checked = check_container(X, model)
+    if is_sparse(checked) != form.sparse:
+        kinds = ("sparse", "dense") if form.sparse else ("dense", "sparse")
+        raise TypeError(f"X is {kinds[1]}, and that of partition {form.partition} is {kinds[0]}.")
+    if checked.dtype == object:
+        return as_float64(checked, 0, range(checked.shape[1]))
+    return checked
+
+
+def require_rows(X: Any, rows: int) -> None:
+    """Raise unless X has as many rows as there are labels."""
+    if not hasattr(X, "shape"):
+        raise TypeError(f"X must be an array, a sparse matrix or a DataFrame, got {type(X)}.")
+    if X.shape[0] != rows:
+        raise ValueError(f"X has {X.shape[0]:,} rows, but there are {rows:,} labels.")

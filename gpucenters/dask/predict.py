@@ -10,8 +10,7 @@ from dask.delayed import delayed
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.namespace import is_sparse
-from .cluster import named
-from .partitions import partitions_of
+from .partitions import named, partitions_of
 
 
 def predict(model: Any, X: Any) -> dask.array.Array:

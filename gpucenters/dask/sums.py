@@ -16,12 +16,10 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 
 from ..arrays.backend import backend_of
-from ..estimators._statistics import StatisticsClassifier
+from ..estimators.from_statistics import StatisticsClassifier
 from ..estimators.validation import check_container
 from ..statistics.base import Statistics
-from .cluster import named, task_name
-from .form import Form, require_form, require_rows
-from .partitions import Data
+from .partitions import Data, Form, named, require_form, require_rows, task_name
 
 #: Fewest and most lanes, and the bytes that the sums of all lanes may take where there are more.
 FEWEST_LANES, MOST_LANES, LANE_BYTES = 8, 64, 2**30

@@ -16,8 +16,8 @@ from ..arrays.namespace import to_numpy
 from ..solvers.blocked import Blocked
 from ..solvers.selection import ranking_key
 from ..statistics.base import Statistics
-from ._base import read_only
-from ._counts import LikelihoodRatioTests
+from .base import read_only
+from .counts import LikelihoodRatioTests
 from .validation import work_backend
 
 

@@ -19,11 +19,9 @@ from ..solvers.priors import check_priors
 from ..solvers.scaling import check_scale
 from ..statistics.base import Recipe
 from ..statistics.moments import ClassMoments
-from ._base import CenterClassifier, read_only
-from ._fitted import Fitted, learned
-from ._linear import LinearClassifier
-from ._selector import FeatureSelector
-from ._statistics import StatisticsClassifier
+from .base import CenterClassifier, FeatureSelector, LinearClassifier, read_only
+from .fitted import Fitted, learned
+from .from_statistics import StatisticsClassifier
 from .validation import snapshot
 
 

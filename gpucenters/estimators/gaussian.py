@@ -26,9 +26,9 @@ from ..solvers.permutation import NullGain
 from ..solvers.priors import check_priors, log_priors
 from ..statistics.base import Recipe
 from ..statistics.moments import ClassMoments
-from ._base import read_only
-from ._counts import ClassPriors, LikelihoodRatioTests
-from ._fitted import learned
+from .base import read_only
+from .counts import ClassPriors, LikelihoodRatioTests
+from .fitted import learned
 from .validation import snapshot
 
 

@@ -16,10 +16,8 @@ from ..blocks.block import Block
 from ..blocks.samples import Samples
 from ..solvers.gmeb.hyperplanes import Hyperplanes, MarginProblems, Parameters
 from ..solvers.selection import Selection, warn
-from ._base import read_only
-from ._fitted import Fitted, learned
-from ._linear import LinearClassifier
-from ._selector import FeatureSelector
+from .base import FeatureSelector, LinearClassifier, read_only
+from .fitted import Fitted, learned
 
 
 @filled

@@ -14,8 +14,8 @@ from ..arrays.namespace import to_numpy
 from ..blocks.block import Block
 from ..blocks.samples import Samples, check_every_class, check_weights
 from ..solvers.gmeb.hyperplanes import Hyperplanes, MarginProblems
-from ._base import read_only
-from ._cross_validation import (
+from .base import read_only
+from .cross_validation import (
     Fold,
     check_rule,
     check_test_weights,
@@ -24,7 +24,7 @@ from ._cross_validation import (
     naming_fold,
     split,
 )
-from ._fitted import Fitted
+from .fitted import Fitted
 from .gmeb import GMEBClassifier, check_positive
 from .validation import validated, work_backend
 

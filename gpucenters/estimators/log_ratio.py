@@ -17,9 +17,15 @@ from ..blocks.readers import NotNegative
 from ..blocks.samples import check_every_class, make_samples
 from ..solvers.priors import check_alpha
 from ..statistics.base import Recipe
-from .labels import encode, host_labels, raise_for_one_class
 from .score_functions import log_share_ratio
-from .validation import check_X, require_backend, validated
+from .validation import (
+    check_X,
+    encode,
+    host_labels,
+    raise_for_one_class,
+    require_backend,
+    validated,
+)
 
 
 class LogRatioScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):

@@ -13,7 +13,7 @@ from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.samples import Samples
 from ..reductions.products import product
-from ..solvers.centers import Centers
+from ..solvers.centers import Centers, needs_full
 from ..solvers.covariance import (
     check_covariance,
     covariance_matrix,
@@ -23,13 +23,11 @@ from ..solvers.covariance import (
 from ..solvers.mahalanobis import MahalanobisCenters, solve_mahalanobis
 from ..solvers.priors import check_priors
 from ..solvers.selection import Selection
-from ..solvers.support import needs_full
 from ..statistics.base import Recipe
 from ..statistics.cross_moments import CrossMoments, check_size
-from ._base import read_only
-from ._fitted import Fitted, learned
-from ._linear import LinearClassifier
-from ._statistics import StatisticsClassifier
+from .base import LinearClassifier, read_only
+from .fitted import Fitted, learned
+from .from_statistics import StatisticsClassifier
 from .validation import snapshot
 
 

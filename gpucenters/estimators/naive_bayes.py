@@ -29,10 +29,9 @@ from ..solvers.priors import check_alpha
 from ..solvers.selection import Selection
 from ..statistics.base import Recipe
 from ..statistics.class_sums import ClassSums
-from ._base import read_only
-from ._counts import CountNaiveBayes, LikelihoodRatioTests
-from ._fitted import learned
-from ._linear import LinearClassifier
+from .base import LinearClassifier, read_only
+from .counts import CountNaiveBayes, LikelihoodRatioTests
+from .fitted import learned
 
 
 class _NaiveBayes(LinearClassifier, CountNaiveBayes):

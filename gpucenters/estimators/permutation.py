@@ -14,11 +14,10 @@ from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.inputs import check_input
 from ..solvers.permutation import PermutationCounts, count_permutations
 from ..solvers.selection import ranking_key, warn
-from ._base import check_center_classifier, read_only
-from .labels import encode_against, host_labels
+from .base import check_center_classifier, read_only
 from .mahalanobis import MahalanobisCenterClassifier
 from .permuted_labels import PermutedLabels, permuted_labels
-from .validation import check_X, work_backend
+from .validation import check_X, encode_against, host_labels, work_backend
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ._cross_validation import check_groups
+from .cross_validation import check_groups
 
 
 def permuted_labels(

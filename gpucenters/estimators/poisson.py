@@ -29,10 +29,10 @@ from ..solvers.poisson import (
 from ..solvers.priors import check_alpha
 from ..statistics.base import Recipe
 from ..statistics.class_sums import ExposedSums
-from ._base import read_only
-from ._counts import CountNaiveBayes, LikelihoodRatioTests
-from ._exposure import ExposedClassifier
-from ._fitted import learned
+from .base import read_only
+from .counts import CountNaiveBayes, LikelihoodRatioTests
+from .exposure import ExposedClassifier
+from .fitted import learned
 
 
 @filled

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.backend import resolve_backend
 from ..arrays.context import Context, run_with_oom_retry
-from ..arrays.devices import resolve_backend
 from ..arrays.functions import clip_negative
 from ..arrays.typing import Array
 from ..blocks.block import Block
@@ -19,10 +19,9 @@ from ..solvers.priors import check_alpha
 from ..statistics.base import Recipe
 from ..statistics.class_sums import ClassSums, feature_sums
 from .gaussian import SparseGaussianNB
-from .labels import encode, host_labels
 from .naive_bayes import SparseBernoulliNB
 from .poisson import SparsePoissonNB
-from .validation import check_container
+from .validation import check_container, encode, host_labels
 
 # Score functions of the naive Bayes kind, for SelectKBest and its relatives.
 

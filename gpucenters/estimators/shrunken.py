@@ -9,17 +9,16 @@ from typing import Any, Self
 from .._docstrings import filled
 from ..arrays.context import Context
 from ..blocks.block import Block
+from ..solvers.centers import needs_full
 from ..solvers.null_gains import shrunken_null_gain
 from ..solvers.permutation import NullGain
 from ..solvers.priors import check_priors
 from ..solvers.shrunken import ShrunkenCenters, check_offset, check_threshold, solve_shrunken
-from ..solvers.support import needs_full
 from ..statistics.base import Recipe
 from ..statistics.moments import ClassMoments
-from ._fitted import learned
-from ._linear import LinearClassifier
-from ._selector import FeatureSelector
-from ._statistics import StatisticsClassifier
+from .base import FeatureSelector, LinearClassifier
+from .fitted import learned
+from .from_statistics import StatisticsClassifier
 from .validation import snapshot
 
 

@@ -12,24 +12,21 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _models
-from ..arrays.backend import HOST, Backend
-from ..arrays.devices import DeviceUnavailableError, resolve_backend
+from ..arrays.backend import HOST, Backend, DeviceUnavailableError, resolve_backend
 from ..arrays.namespace import is_cupy
-from ..estimators._base import Classifier
-from ..estimators._fitted import Fitted
-from ..estimators._selector import FeatureSelector
-from ..estimators._statistics import StatisticsClassifier
+from ..estimators.base import Classifier, FeatureSelector
+from ..estimators.fitted import Fitted
+from ..estimators.from_statistics import StatisticsClassifier
 from ..multiclass import (
     NestedDichotomiesClassifier,
     OneVsOneClassifier,
     OneVsRestClassifier,
     OutputCodeClassifier,
 )
-from ..multiclass._decomposition import Decomposition
-from ..solvers.support import SupportCenters, keep_support, needs_full
-from .checks import check_fitted
+from ..multiclass.decomposition import Decomposition
+from ..solvers.centers import SupportCenters, keep_support, needs_full
 from .container import read, write
-from .state import Packer, Unpacker
+from .state import Packer, Unpacker, check_fitted
 from .steps import (
     STEPS,
     VECTORIZERS,

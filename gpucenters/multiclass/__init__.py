@@ -5,10 +5,8 @@ names and parameters, and nested dichotomies. Around a model that class statisti
 binary problems follow from the sums of each class, so that X is read once and never copied.
 """
 
+from .codes import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
 from .nested_dichotomies import NestedDichotomiesClassifier
-from .one_vs_one import OneVsOneClassifier
-from .one_vs_rest import OneVsRestClassifier
-from .output_code import OutputCodeClassifier
 
 __all__ = [
     "NestedDichotomiesClassifier",

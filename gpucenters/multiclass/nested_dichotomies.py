@@ -16,11 +16,11 @@ from ..arrays.backend import Backend, backend_of
 from ..arrays.linalg import one_blas_thread
 from ..arrays.namespace import array_namespace, to_numpy
 from ..arrays.typing import Array
-from ..estimators.labels import accuracy, decode, encode, host_labels, raise_for_one_class
-from ..estimators.probabilities import log_softmax, softmax
+from ..estimators.validation import accuracy, decode, encode, host_labels, raise_for_one_class
+from ..solvers.decisions import log_softmax, softmax
 from ..statistics import Statistics
-from ._copies import has
-from ._decomposition import Decomposition
+from .copies import has
+from .decomposition import Decomposition
 
 Split = tuple[set[int], set[int]]
 _TREES = ("random", "centers")

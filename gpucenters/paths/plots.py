@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.namespace import to_numpy
-from ..estimators._base import check_center_classifier
+from ..estimators.base import check_center_classifier
 from .drawing import draw_centers, draw_path
 from .result import SparsityPath
 from .sparsity_path import sparsity_path

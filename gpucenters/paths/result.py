@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse
 
-from ..estimators._cross_validation import choose
-from . import drawing, rendering
+from ..estimators.cross_validation import choose
+from . import drawing
 
 _FORMAT = "gpucenters.SparsityPath/1"
 
@@ -328,7 +328,7 @@ class SparsityPath:
         return drawing.draw_frequency(self, ax, n=int(n), feature_names=feature_names)
 
     def __str__(self) -> str:
-        return rendering.as_text(self)
+        return drawing.as_text(self)
 
     def __repr__(self) -> str:
         scorings = ", ".join(self.scorings)
@@ -336,7 +336,7 @@ class SparsityPath:
         return f"<SparsityPath{of}: {len(self.ks)} ks, {self.n_folds} folds, {scorings}>"
 
     def _repr_html_(self) -> str:
-        return rendering.as_html(self)
+        return drawing.as_html(self)
 
 
 def _numbers(values: np.ndarray) -> list[list[float | str | None]]:

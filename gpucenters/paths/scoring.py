@@ -15,8 +15,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import check_scoring
 
-from ..estimators._path import PathPredictions
-from ..estimators.labels import encode, positions
+from ..estimators.path_predictions import PathPredictions
+from ..estimators.validation import encode, positions
 
 DEFAULT = "accuracy"
 _EPS = float(np.finfo(np.float64).eps)

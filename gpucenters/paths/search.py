@@ -21,9 +21,8 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.namespace import is_sparse
 from ..blocks.convert import as_block
-from ..estimators._cross_validation import check_rule
-from ..estimators.labels import as_classes, host_labels
-from ..estimators.validation import check_backend, check_X
+from ..estimators.cross_validation import check_rule
+from ..estimators.validation import as_classes, check_backend, check_X, host_labels
 from .scoring import Scoring
 from .sparsity_path import check_model, sparsity_path
 

@@ -12,8 +12,8 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 
 from ..arrays.namespace import is_sparse
 from ..blocks.samples import check_weights
-from ..estimators._base import check_center_classifier
-from ..estimators._cross_validation import (
+from ..estimators.base import check_center_classifier
+from ..estimators.cross_validation import (
     Fold,
     HeldOut,
     check_groups,
@@ -24,9 +24,8 @@ from ..estimators._cross_validation import (
     take_of_each,
     take_rows,
 )
-from ..estimators._path import PathPredictions, predict_path
-from ..estimators.labels import as_classes, encode, host_labels
-from ..estimators.validation import check_container
+from ..estimators.path_predictions import PathPredictions, predict_path
+from ..estimators.validation import as_classes, check_container, encode, host_labels
 from ..solvers.selection import resolve_k
 from .result import SparsityPath, Supports
 from .scoring import Scoring

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .columns import NO_FEATURE, as_labels, choose_columns, missing_value
-from .data import Data, Options, ReadError
+from .data import NO_FEATURE, Data, Options, ReadError, as_labels, choose_columns, missing_value
 from .lines import too_large
 
 _VALUES = 2**22  # of a part of a file that is read whole

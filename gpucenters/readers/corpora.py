@@ -15,10 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from .columns import label_fault
-from .data import Data, Options, ReadError, counted
-from .lines import text_lines, too_large
-from .rows import CsvRows
+from .data import Data, Options, ReadError, counted, label_fault
+from .lines import CsvRows, text_lines, too_large
 
 _WITHOUT_LABELS = "unsup"  # of IMDB
 _POLARITIES = {"0", "2", "4"}

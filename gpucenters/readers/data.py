@@ -1,16 +1,27 @@
-"""What a reader returns, how it is told to read, and the error for a file that cannot be read."""
+"""What a file holds: X, labels and names; columns of tables."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+import warnings
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..arrays.backend import HOST
-from ..arrays.budget import resolve_budget
+from ..arrays.grid import resolve_budget
+from ..arrays.inputs import exact_values
+
+#: The sentence for a label that is not there.
+MISSING_LABEL = "the label is missing: missing='drop' leaves such rows out."
+#: What to do about a column that holds no numbers.
+NO_FEATURE = "If the column is no feature, say what it is: label=..., text=..., id=... or drop=..."
+LONGEST_LABEL = 1000  # characters: NumPy gives all labels the room of the longest
+_WHOLE = re.compile(r"(-?(?:0|[1-9]\d*))(?:\.0+)?")  # with ".0" as pandas writes them beside NaN
+_NAMELESS = re.compile(r"\s*|Unnamed: \d+")  # the second as pandas names what has no name
 
 
 def counted(number: int, what: str) -> str:
@@ -51,6 +62,10 @@ class ReadError(ValueError):
         if self.column is not None:
             place += f", column {self.column}"
         return f"{place}: {self.what}"
+
+
+#: Makes the error for a sentence, and the number of the field where it stands.
+Error = Callable[[str, int], ReadError]
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,3 +143,188 @@ class Options:
         if streamed:
             return math.inf
         return 2 * resolve_budget(None, HOST) if self.max_bytes is None else self.max_bytes
+
+
+# Which column of a table holds the labels, which the texts, and which are features.
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a table, by their numbers.
+
+    Attributes
+    ----------
+    names : list of str
+    label, text, id : int or None
+    numbers : list of int
+        The features; none where there are texts.
+    """
+
+    names: list[str]
+    label: int | None
+    text: int | None
+    id: int | None
+    numbers: list[int]
+
+    @property
+    def feature_names(self) -> np.ndarray | None:
+        """The names of the features; None where there are texts."""
+        return np.asarray([self.names[i] for i in self.numbers]) if self.numbers else None
+
+
+def choose_columns(
+    names: list[str], options: Options, error: Error, index: Collection[str] = ()
+) -> Columns:
+    """The columns of a table.
+
+    A column without a name is none of the features: as an index, where pandas writes it.
+
+    Parameters
+    ----------
+    names : list of str
+    options : Options
+    error : callable
+    index : collection of str
+        Columns that are known as an index.
+    """
+    label, text = (find_column(names, options, role, error) for role in ("label", "text"))
+    id = None if options.id is None else find_column(names, options, "id", error)
+    for name in options.drop:
+        if name not in names:
+            raise error(f"there is no column {name!r} for drop=; {_shown(names)}.", 0)
+    if text is not None:
+        return Columns(names, label, text, id, [])
+    left_out = {label, id} | {i for i, name in enumerate(names) if name in {*index, *options.drop}}
+    numbers = [i for i in range(len(names)) if i not in left_out]
+    if options.features is not None:
+        wanted = set(options.features)
+        numbers = [i for i in numbers if names[i] in wanted]
+        if not numbers:
+            what = f"there is no column {options.features[0]!r}, which the model takes"
+            raise error(f"{what}; {_shown(names)}.", 0)
+    else:
+        for i in [i for i in numbers if _NAMELESS.fullmatch(names[i])]:
+            numbers.remove(i)
+            what = "has no name, as an index that pandas or R writes, and is no feature."
+            warnings.warn(f"{error(f'column {i + 1} {what}', i)}", stacklevel=2)
+        if not numbers:
+            raise error("there is no column but that of the labels.", 0)
+    found: set[str] = set()
+    for i in numbers:
+        if (name := names[i]) in found:
+            what = f"the column {name!r} is there {names.count(name)} times: rename all but one,"
+            raise error(f"{what} or leave all out, drop={name!r}.", i)
+        found.add(name)
+    return Columns(names, label, None, id, numbers)
+
+
+def find_column(names: list[str], options: Options, role: str, error: Error) -> int | None:
+    """The number of the column of a role, or None where there is none.
+
+    Parameters
+    ----------
+    names : list of str
+        Those of the columns.
+    options : Options
+    role : {"label", "text", "id"}
+    error : callable
+    """
+    given = getattr(options, role)
+    name = role if given is None else given
+    if name not in names or (given is None and name in options.drop):
+        if given is None:
+            return None
+        raise error(f"there is no column {name!r} for {role}=; {_shown(names)}.", 0)
+    at = names.index(name)
+    if names.count(name) > 1:
+        again = names.index(name, at + 1)
+        raise error(f"the column {name!r} is there {names.count(name)} times.", again)
+    return None if role == "label" and given is None and options.labels is not None else at
+
+
+def _shown(names: list[str]) -> str:
+    return "the columns are " + ", ".join(map(repr, names[:20])) + ", ..." * (len(names) > 20)
+
+
+def missing_value(what: str) -> str:
+    """The sentence for a cell without a number, which is described."""
+    return f"{what} is missing: missing= says what becomes of such rows."
+
+
+def label_fault(label: str) -> str | None:
+    """What is wrong with a label, or None."""
+    if 0 < len(label) <= LONGEST_LABEL and "\0" not in label:
+        return None
+    if "\0" in label:
+        return "the label holds a NUL character, which NumPy takes for the end of a string."
+    if not label:
+        return "the label is empty: missing='drop' leaves such rows of a table out."
+    return f"the label has {len(label):,} characters, more than {LONGEST_LABEL:,}."
+
+
+def as_labels(
+    values: list,
+    what: str,
+    error: Callable[[str], ReadError],
+    start: int = 0,
+    *,
+    mask: bool = False,
+) -> np.ndarray:
+    """Numbers or strings that a library has read as labels; None or NaN is a missing one.
+
+    Parameters
+    ----------
+    values : list
+    what : str
+        What holds them, for errors.
+    error : callable
+        Makes the error for a sentence.
+    start : int
+        Rows that came before.
+    mask : bool
+        Whether labels may be missing: they are masked.
+    """
+    missing = [value is None or value != value or value == "" for value in values]
+    for number, (value, absent) in enumerate(zip(values, missing, strict=True), start + 1):
+        fault = label_fault(value) if isinstance(value, str) else MISSING_LABEL if absent else None
+        if fault and not (absent and mask):
+            raise error(f"in row {number} of {what} {fault}")
+    try:
+        labels = np.asarray(
+            exact_values([v for v, m in zip(values, missing, strict=True) if not m], what)
+        )
+    except ValueError as fault:
+        raise error(f"{fault}") from fault
+    if labels.ndim != 1 or labels.dtype.kind not in "biufU":
+        raise error(f"{what} holds no labels: use numbers or strings, not {labels.dtype}.")
+    return masked(labels, np.asarray(missing))
+
+
+def whole_number(label: str) -> str | None:
+    """A label that is a whole number without its ".0", as of "1.0"; None for all others."""
+    found = _WHOLE.fullmatch(label)
+    return found and found[1]
+
+
+def as_whole(labels: np.ndarray) -> np.ndarray:
+    """Labels as strings that are all whole numbers without ".0", so that "1" is "1.0"; else as is.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n,)
+        All of a file: "1.0" may be a version beside "1.1".
+    """
+    if labels.dtype.kind != "U":
+        return labels
+    values, at = np.unique(labels, return_inverse=True)
+    found = [whole_number(value) for value in values.tolist()]
+    return labels if None in found else np.asarray(found)[at]
+
+
+def masked(labels: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """Labels of the rows that are not missing, as those of all rows."""
+    if not missing.any():
+        return labels
+    found = np.zeros(len(missing), labels.dtype)
+    found[~missing] = labels
+    return np.ma.MaskedArray(found, missing)

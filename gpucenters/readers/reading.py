@@ -10,11 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from .arrays import array_batches
+from .arrays import array_batches, h5ad_batches
 from .arrow import arrow_batches
 from .corpora import folder_batches, sentence_batches, tweet_batches
 from .data import Data, Options, ReadError
-from .h5ad import h5ad_batches
 from .lines import COMPRESSED
 from .steps import joined, settled, with_labels
 from .svmlight import svmlight_batches

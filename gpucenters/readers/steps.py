@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..arrays.label_values import concatenated
+from ..arrays.inputs import concatenated
 from ..arrays.on_disk import is_on_disk
 from .arrays import check_labels, mapped
-from .columns import as_whole, label_fault, missing_value
-from .data import Data, Options, ReadError, counted
+from .data import Data, Options, ReadError, as_whole, counted, label_fault, missing_value
 from .lines import text_lines, too_large
 
 

@@ -11,8 +11,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.pipeline import Pipeline
 
 from ..text import CountVectorizer, TfidfVectorizer
-from .columns import as_whole
-from .data import ReadError
+from .data import ReadError, as_whole
 from .reading import batches
 
 

@@ -18,10 +18,21 @@ from typing import Any
 
 import numpy as np
 
-from .columns import NO_FEATURE, Columns, Error, choose_columns, label_fault, masked, missing_value
-from .data import MISSING, Data, Options, ReadError, counted
-from .lines import text_lines
-from .rows import CsvRows, TabRows, fields_of
+from .data import (
+    MISSING,
+    NO_FEATURE,
+    Columns,
+    Data,
+    Error,
+    Options,
+    ReadError,
+    choose_columns,
+    counted,
+    label_fault,
+    masked,
+    missing_value,
+)
+from .lines import CsvRows, TabRows, fields_of, text_lines
 
 _SEPARATORS = ";\t|, "
 _FIELD = '"(?:[^"]|"")*"'

@@ -13,16 +13,15 @@ from dataclasses import dataclass
 
 from ..arrays import list_kernels
 from ..arrays.backend import Backend
-from ..arrays.class_lists import ClassLists
 from ..arrays.context import Context
 from ..arrays.functions import to_floats
 from ..arrays.grid import ranges
 from ..arrays.operations import add_at, sorted_lines, sorted_lines_of_rows
+from ..arrays.row_labels import ClassLists
 from ..arrays.threads import Scratch
 from ..arrays.typing import Array
 from ..blocks.samples import Samples
-from .half_weight import ClassHalf, JointHalf
-from .weighted_interval import weighted_interval
+from .half_weight import ClassHalf, JointHalf, weighted_interval
 
 _CACHED = 2  # chunks that a cache holds while few values of each line are sorted
 _LONG_LIST = 256  # items from which on a search for the relevant ones saves time

@@ -7,7 +7,7 @@ from .bernoulli import BernoulliCenters, bernoulli_nb
 from .centers import Centers, SparseCenters
 from .gaussian import GaussianCenters, gaussian_nb
 from .gmeb.hyperplanes import gmeb_certificate, gmeb_hyperplanes
-from .gmeb.norm import worst_case_l1, worst_case_l1_dual
+from .gmeb.problem import worst_case_l1, worst_case_l1_dual
 from .l1 import L1Centers, l1_centers
 from .l2 import L2Centers, l2_centers
 from .multinomial import MultinomialCenters, MultinomialSelection, multinomial_nb

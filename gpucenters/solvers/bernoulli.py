@@ -25,9 +25,9 @@ from ..blocks.samples import Samples
 from ..statistics.base import Recipe
 from ..statistics.class_sums import ClassSums
 from .centers import LinearCenters
+from .data import solve_from_data
 from .decisions import FeatureForm, LinearForm
 from .divergence import phi
-from .entry import solve_from_data
 from .priors import check_alpha
 
 _CANCELS = 1e-2  # the share of a loss below which a difference of two losses loses digits

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import math
 import numbers
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from ..arrays.backend import Backend
-from ..arrays.functions import to_host
+from ..arrays.functions import to_floats, to_host
 from ..arrays.linalg import gram
 from ..arrays.namespace import is_sparse
 from ..arrays.typing import Array
 from ..statistics.cross_moments import CrossMoments
-from .scaling import variance_divisor
+from .scaling import (
+    are_repetitions,
+    first_features,
+    separating_features,
+    variance_divisor,
+    variance_over_all,
+)
+from .selection import warn
 
 _ASYMMETRY = 1e-10  # share of the largest entry by which S and its transpose may differ
+_EPS = 2.0**-52
+_LEAST_FOURTH = 1e-280  # fourth powers below it have lost digits to underflow
 
 
 def check_covariance(covariance: Any, shrinkage: Any) -> None:
@@ -147,3 +158,234 @@ def _between(moments: CrossMoments) -> Array:
     centred = means - means[:1, :]
     centred = centred - xp.sum(w * centred, axis=0) / sum(moments.class_weight)
     return gram(centred * xp.sqrt(w), backend)
+
+
+# The inverse root of a covariance, and how far the covariance is shrunk to have one.
+
+
+@dataclass(frozen=True)
+class Whitening:
+    """The symmetric inverse root of a covariance, and what it was made of.
+
+    Attributes
+    ----------
+    root : array of shape (m, m), float64
+        S^(-1/2), symmetric and positive definite. (Any other root turns the features, and so
+        selects others.)
+    values : array of shape (m,), float64
+        Eigenvalues of S, ascending.
+    vectors : array of shape (m, m), float64
+        Their eigenvectors, as columns.
+    shrinkage : Shrinkage
+        How S was made.
+    """
+
+    root: Array
+    values: Array
+    vectors: Array
+    shrinkage: Shrinkage
+
+
+def whitening(
+    moments: CrossMoments,
+    covariance: Any,
+    shrinkage: float | str | None,
+    read_again: Callable[[], None] | None = None,
+) -> Whitening:
+    """The symmetric inverse root of the covariance of some moments.
+
+    Every amount of shrinkage leaves the eigenvectors as they are, so one decomposition serves all.
+
+    Parameters
+    ----------
+    moments : CrossMoments
+    covariance : {"pooled", "total"} or array of shape (m, m)
+        Within the classes with divisor sum W_c - K, over all samples with divisor sum W_c - 1, or
+        given.
+    shrinkage : float in [0, 1], "ledoit-wolf", "auto" or None
+        (1 - s) S + s tr(S) / m I. "ledoit-wolf" chooses s from the residuals within the classes,
+        and S is then divided by sum W_c, as in `sklearn.covariance.ledoit_wolf`. "auto" shrinks a
+        singular S only, with a warning: as "ledoit-wolf" does where S is pooled and moments have
+        fourth moments, and by the least s that makes S regular elsewhere, or where that is more.
+        With "auto" S is the identity where it would be zero.
+    read_again : callable, optional
+        Adds third and fourth moments to ``moments``.
+
+    Raises
+    ------
+    ValueError
+        Where S is singular: its smallest eigenvalue is at most m eps times the largest. The error
+        names the rank and the remedy. Where a given S has a negative eigenvalue.
+    """
+    backend, xp, m = moments.backend, moments.backend.xp, moments.shape[1]
+    given, automatic = not isinstance(covariance, str), is_named(shrinkage, "auto")
+    if is_named(shrinkage, "ledoit-wolf"):
+        divisor = sum(moments.class_weight)
+    else:
+        divisor = covariance_divisor(moments, covariance)
+    spectrum, vectors = xp.linalg.eigh(undivided(moments, covariance) / divisor)
+    values = to_floats(spectrum)
+    if given and values[0] < -m * _EPS * max(values[-1], 0.0):
+        raise ValueError(
+            f"covariance is not positive definite: its smallest eigenvalue is {values[0]:g}."
+        )
+    if values[-1] <= 0 or (not given and _is_zero(moments, covariance)):
+        made, values = _identity(moments, covariance, automatic=automatic), [1.0] * m
+    else:
+        if is_named(shrinkage, "ledoit-wolf"):
+            amount = _ledoit_wolf(values, moments)
+        else:
+            amount = 0.0 if automatic or shrinkage is None else float(shrinkage)
+        made = Shrinkage(amount, sum(values) / m, divisor)
+        shrunk = _shrink(values, made)
+        if _is_singular(shrunk):
+            why = _describe(shrunk, moments, covariance)
+            if not automatic:
+                remedy = "a larger number" if amount else "a number in (0, 1]"
+                raise ValueError(
+                    f"{why} Use shrinkage='auto' or {remedy}, bring the features to one scale, or "
+                    "drop some."
+                )
+            made, shrunk = _regularize(values, divisor, moments, covariance, read_again, why)
+        values = shrunk
+    spectrum = backend.asarray(values)
+    if made.amount == 1:
+        vectors = xp.eye(m, dtype=xp.float64, device=backend.device)
+    # As the product of a matrix with its own transpose it is symmetric to the bit.
+    fourth_root = xp.matrix_transpose(vectors / xp.sqrt(xp.sqrt(spectrum)))
+    return Whitening(gram(fourth_root, backend), spectrum, vectors, made)
+
+
+def _shrink(values: list[float], made: Shrinkage) -> list[float]:
+    """The eigenvalues of S from those of the matrix that is shrunk."""
+    return [(1 - made.amount) * v + made.amount * made.target for v in values]
+
+
+def _is_singular(values: list[float]) -> bool:
+    """Whether a covariance of these eigenvalues, ascending, is singular up to rounding."""
+    return not values[0] > len(values) * _EPS * values[-1]
+
+
+def _is_zero(moments: CrossMoments, covariance: str) -> bool:
+    """Whether no feature varies by more than the rounding of its means.
+
+    A bound as wide as that of scales would take steps of few units in the last place for rounding.
+    """
+    xp, weight, within = moments.backend.xp, moments.class_weight, moments.within_squares()
+    variance, mean, means = variance_over_all(moments.total, within, weight, moments.backend)
+    size = xp.abs(mean)
+    if covariance == "pooled":
+        variance, size = within / sum(weight), xp.max(xp.abs(means), axis=0)
+    return bool(xp.all(variance <= (_EPS * size) ** 2))
+
+
+def _identity(moments: CrossMoments, covariance: Any, *, automatic: bool) -> Shrinkage:
+    """The shrinkage that makes the identity of a covariance that is zero, for "auto" alone."""
+    what = f"the covariance of the {moments.shape[1]} features is"
+    if not isinstance(covariance, str):
+        raise ValueError(f"{what} singular: its rank is 0.")
+    where = "in each class" if covariance == "pooled" else "over all samples"
+    if not automatic:
+        raise ValueError(f"{what} singular: its rank is 0. All are constant {where}.")
+    warn(f"{what} zero: all are constant {where}. The identity takes its place.")
+    return Shrinkage(1.0, 1.0, 1.0)
+
+
+def _describe(values: list[float], moments: CrossMoments, covariance: Any) -> str:
+    """That a covariance of these eigenvalues is singular, its rank, and why."""
+    rank = sum(v > len(values) * _EPS * values[-1] for v in values)
+    what = f"the covariance of the {len(values)} features is singular: its rank is {rank}."
+    if not isinstance(covariance, str):
+        return what
+    if covariance == "pooled":
+        weight, n = moments.class_weight, sum(moments.count)
+        found = separating_features(
+            moments.total, moments.within_squares(), weight, n, moments.backend
+        )
+        if which := first_features(found):
+            return (
+                f"{what} Some are constant within each class but differ between classes: {which}."
+            )
+    return (
+        f"{what} Features are constant or depend on each other, their scales lie far apart, or the "
+        "samples are too few."
+    )
+
+
+def _regularize(
+    values: list[float],
+    divisor: float,
+    moments: CrossMoments,
+    covariance: Any,
+    read_again: Callable[[], None] | None,
+    why: str,
+) -> tuple[Shrinkage, list[float]]:
+    """The shrinkage that "auto" takes for a singular covariance, and the eigenvalues of S.
+
+    Parameters
+    ----------
+    values : list of m floats
+        Eigenvalues before any shrinkage.
+    divisor : float
+        That of the covariance.
+    moments : CrossMoments
+    covariance : {"pooled", "total"} or array of shape (m, m)
+    read_again : callable, optional
+        See `whitening`.
+    why : str
+        For the warning.
+    """
+    amount, how = 0.0, "the least that makes it regular"
+    if is_named(covariance, "pooled"):
+        if moments.fourth_moment is None and read_again is not None:
+            read_again()
+        if moments.fourth_moment is not None:
+            total = sum(moments.class_weight)
+            values, divisor = [v * (divisor / total) for v in values], total
+            amount = _ledoit_wolf(values, moments)
+    least = _least_amount(values)
+    if amount > least:
+        how = "the amount of Ledoit and Wolf"
+    made = Shrinkage(max(amount, least), sum(values) / len(values), divisor)
+    warn(
+        f"{why} It is shrunk to a multiple of the identity by {made.amount:.3g}, {how}. Set "
+        "shrinkage to choose the amount."
+    )
+    return made, _shrink(values, made)
+
+
+def _least_amount(values: list[float]) -> float:
+    """The least amount of shrinkage that makes a singular covariance of these eigenvalues regular.
+
+    With r = m eps and the mean t of the eigenvalues, that above which
+    ``(1 - s) v_1 + s t > r ((1 - s) v_m + s t)``.
+    """
+    m, r = len(values), len(values) * _EPS
+    lacking = r * values[-1] - values[0]
+    # A little more, so that rounding does not undo it.
+    return min(1.0, lacking / (lacking + (1 - r) * sum(values) / m) * (1 + 1e-6))
+
+
+def _ledoit_wolf(values: list[float], moments: CrossMoments) -> float:
+    """The amount of shrinkage of Ledoit & Wolf (2004), for residuals within the classes.
+
+    Their estimate needs the residuals r as ``sum |r|^4``, and their covariance, here divided by the
+    sum of weights, as its trace and squared norm, which the eigenvalues tell.
+    """
+    assert moments.fourth_moment is not None
+    m, weight = len(values), moments.class_weight
+    if m == 1:
+        return 0.0
+    mean = sum(values) / m
+    delta = sum((v - mean) * (v - mean) for v in values) / m
+    fourth = sum(to_floats(moments.fourth_moment))
+    if not math.isfinite(delta) or not fourth < math.inf or mean * mean < _LEAST_FOURTH:
+        raise ValueError(
+            "the Ledoit-Wolf shrinkage takes fourth powers of X, and these leave float64: its "
+            "values are too large or too small. Rescale X."
+        )
+    # Weights that are no numbers of repetitions do not tell how many samples there are.
+    samples = sum(weight) if are_repetitions(weight, len(weight)) else sum(moments.count)
+    noise = fourth / sum(weight) - sum(v * v for v in values)
+    beta = min(max(noise / (m * samples), 0.0), delta)
+    return beta / delta if beta else 0.0

@@ -22,11 +22,11 @@ from ..statistics.base import Recipe
 from ..statistics.moments import ClassMoments
 from .centers import SparseCenters
 from .close_scores import UNIT_ROUNDOFF
+from .data import solve_from_data
 from .decisions import Decision, of_priors
 from .densities import DensityTerms, Params, negative_log_density
-from .deviations import class_deviations, zero_if_constant
 from .divergence import log_excess
-from .entry import solve_from_data
+from .l2 import class_deviations, zero_if_constant
 from .path_scores import PathTerms
 from .scaling import EPS, check_underflow, zero_up_to
 

@@ -19,12 +19,13 @@ from ..statistics.base import Recipe, Statistics
 from ..statistics.moments import ClassMoments
 from .centers import LinearCenters
 from .close_scores import PairForm, pair_form, scaled_metric
+from .data import solve_from_data
 from .decisions import FeatureForm, squared_distance_form
-from .entry import solve_from_data
 from .scaling import (
     SMALLEST_SIZE,
     Scale,
     check_underflow,
+    is_constant,
     scale_divisor,
     scale_of_sums,
     separation,
@@ -258,3 +259,35 @@ def l2_centers(
         return solve_l2(moments, ctx, scale)
 
     return solve_from_data(solve, X, y, n_classes, sample_weight, device, memory_budget)
+
+
+# Class means relative to the mean of all samples, from class sums.
+
+
+def class_deviations(
+    total: Array, weight: list[float] | tuple[float, ...], backend: Backend
+) -> tuple[Array, Array]:
+    """Class means less the mean of all samples, (K, b), and this mean, (b,).
+
+    ``dev_c = q_c - sum_c p_c q_c`` with ``q_c = (W_0 T_c - W_c T_0) / (W_0 W_c)`` and ``p_c = W_c /
+    W``: exactly 0 where the means of integer data are equal.
+
+    Parameters
+    ----------
+    total : array of shape (K, b)
+        Class sums T_c.
+    weight : sequence of K floats
+        W_c.
+    backend : Backend
+    """
+    xp, delta = backend.xp, mean_differences(total, list(weight), backend)
+    p = backend.asarray([w / sum(weight) for w in weight])[1:, None]
+    mean = xp.sum(p * delta, axis=0, keepdims=True)
+    deviation = xp.concat([-mean, delta - mean])
+    return deviation, total[0, :] / weight[0] - deviation[0, :]
+
+
+def zero_if_constant(variance: Array, size: Array, n: int) -> Array:
+    """The variance of n values of some size, with 0 where it is that of rounding."""
+    constant = is_constant(variance, size, n)
+    return array_namespace(variance).where(constant, variance * 0, variance)

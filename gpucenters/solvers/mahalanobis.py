@@ -19,11 +19,10 @@ from ..reductions.segment_sums import LinearTerms
 from ..statistics.cross_moments import CrossMoments
 from .centers import SparseCenters
 from .close_scores import UNIT_ROUNDOFF, PairForm, Rounding, pair_form
-from .covariance import Shrinkage
+from .covariance import Shrinkage, whitening
 from .decisions import Decision, LinearForm, of_priors, squared_distance_form
 from .l2 import centred_means, tied_mean
 from .path_scores import PathTerms, linear_terms
-from .whitening import whitening
 
 
 @dataclass(frozen=True)

@@ -19,14 +19,13 @@ from ..blocks.samples import Samples
 from ..statistics.base import Recipe
 from ..statistics.class_sums import ClassSums, feature_sums
 from .centers import Centers
+from .data import solve_from_data
 from .decisions import LinearForm
 from .divergence import divergence
 from .duality import DualPoint, solve_dual
-from .entry import solve_from_data
 from .priors import check_alpha
-from .screening import Screen
 from .selection import Selection, resolve_k, warn_of_no_gain
-from .swaps import SupportValue, best_support
+from .swaps import Screen, SupportValue, best_support
 
 DEFAULT_TOL = 1e-9  # a share of the log-likelihood that no one will miss
 _MOST_MASS = 1e150  # beyond it squares overflow; beyond as many times alpha shares underflow

@@ -21,8 +21,8 @@ from ..statistics.base import Statistics
 from ..statistics.class_sums import ClassSums, ExposedSums
 from ..statistics.moments import ClassMoments
 from .bernoulli import bernoulli_gain
+from .data import row_totals
 from .divergence import divergence
-from .exposure import row_totals
 from .gaussian import class_variances, gaussian_gain
 from .l1 import l1_loss, l1_medians, scaled_l1_gain
 from .l2 import l2_gain, scaled_l2_gain

@@ -18,9 +18,9 @@ from ..blocks.samples import Samples
 from ..statistics.base import Recipe
 from ..statistics.moments import ClassMoments
 from .centers import Centers
+from .data import solve_from_data
 from .decisions import LinearForm
-from .deviations import class_deviations, zero_if_constant
-from .entry import solve_from_data
+from .l2 import class_deviations, zero_if_constant
 from .scaling import EPS, check_underflow, variance_divisor
 from .selection import (
     Selection,

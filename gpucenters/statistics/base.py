@@ -13,11 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self, cast
 
-from ..arrays.backend import Backend, restore_or_host
+from ..arrays.backend import Backend, resolve_backend, restore_or_host
 from ..arrays.context import Context, TooLargeError
-from ..arrays.devices import resolve_backend
 from ..arrays.functions import to_host, writable
-from ..arrays.label_values import exact_values
+from ..arrays.inputs import exact_values
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.readers import Reader

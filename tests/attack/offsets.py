@@ -8,7 +8,7 @@ import numpy as np
 from exact_densities import exact_gaussian_scores
 
 from gpucenters import SparseGaussianNB
-from gpucenters.estimators._path import predict_path
+from gpucenters.estimators.path_predictions import predict_path
 
 from .problems import FORMS, Problem, again, put
 from .report import Report

@@ -41,7 +41,7 @@ def check(
     did not suffice to compare anything.
     """
     check_place(json)
-    from ...arrays.devices import resolve_backend
+    from ...arrays.backend import resolve_backend
     from ...arrays.namespace import is_cupy
 
     backend = resolve_backend(device, None)
@@ -57,7 +57,7 @@ def check(
 
 def plan() -> list[tuple[str, Callable[[str], Outcome]]]:
     """The checks by their names, the most important first; each takes a device."""
-    from . import agreement, device, speeds, trouble
+    from . import agreement, device, trouble
 
     def of_models(shapes: tuple[agreement.Shape, ...]) -> list[tuple[str, Any]]:
         return [
@@ -71,9 +71,9 @@ def plan() -> list[tuple[str, Callable[[str], Outcome]]]:
         *of_models(agreement.FIRST),
         ("bad input", trouble.check_bad_input),
         ("out of memory", trouble.check_out_of_memory),
-        ("speed, dense", speeds.check_dense_speed),
-        ("speed, sparse", speeds.check_sparse_speed),
-        ("speed, wide", speeds.check_wide_speed),
+        ("speed, dense", trouble.check_dense_speed),
+        ("speed, sparse", trouble.check_sparse_speed),
+        ("speed, wide", trouble.check_wide_speed),
         *of_models(agreement.MORE),
     ]
 

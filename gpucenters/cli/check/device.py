@@ -13,7 +13,7 @@ import scipy.sparse
 from threadpoolctl import threadpool_info
 
 from ...arrays import cuda
-from ...arrays.devices import resolve_backend
+from ...arrays.backend import resolve_backend
 
 OK, FAILED, NOT_RUN = "ok", "failed", "not run"
 _CACHE = "~/.cupy/kernel_cache"  # of CuPy, by default

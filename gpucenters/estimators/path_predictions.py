@@ -12,11 +12,10 @@ from ..arrays.context import Context
 from ..arrays.grid import ranges
 from ..arrays.namespace import array_namespace, to_numpy
 from ..arrays.typing import Array
-from ..solvers.decisions import scores_of_supports
+from ..solvers.decisions import scores_of_supports, softmax
 from ..solvers.path import score_path
 from ..solvers.path_scores import Path
-from ._base import CenterClassifier
-from .probabilities import softmax
+from .base import CenterClassifier
 from .validation import check_backend, check_X
 
 _WORKSPACE = 8  # arrays of the size of the scores that are alive at once

@@ -5,23 +5,31 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from sklearn.feature_selection import SelectorMixin
 
-from ..arrays.context import Context
+from ..arrays.backend import backend_of
+from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
 from ..blocks.block import Block
+from ..blocks.convert import as_block, put_columns, take_columns
 from ..solvers.centers import Centers
+from ..solvers.decisions import log_softmax, softmax
 from ..solvers.permutation import NullGain
 from ..solvers.priors import log_priors
 from ..solvers.selection import Selection, check_k
-from ._fitted import learned
-from ._model import Classifier, read_only
-from .probabilities import log_softmax, softmax
+from .fitted import learned
+from .model import Classifier, read_only
+from .validation import check_backend, check_container, check_X
 
 __all__ = ["CenterClassifier", "Classifier", "check_center_classifier", "read_only"]
+if TYPE_CHECKING:
+    _Classifier = Classifier
+else:
+    _Classifier = object
 
 
 class CenterClassifier(Classifier):
@@ -182,3 +190,112 @@ def check_center_classifier(estimator: Any, caller: str, instead: str = "") -> N
             f"features, and {name} has none."
         )
     raise TypeError(f"{caller} takes a model of gpucenters, got {name}.{instead}")
+
+
+# The coefficients of decisions that are linear in the features.
+
+
+class LinearClassifier(Classifier):
+    """Coefficients and intercept of a model whose decision is a `LinearDecision`."""
+
+    _linear = True
+
+    def _wide_form(self) -> tuple[Array, Array]:
+        """(coefficients of all features, constants)."""
+
+        def widen(centers: Centers, selection: Selection, ctx: Context) -> tuple[Array, Array]:
+            shift, coef, offset, _ = decision.form
+            xp = ctx.backend.xp
+            coef_ = self._widened(xp.permute_dims(coef, (1, 0)), ctx)
+            intercept = offset - shift @ coef
+            if self._fitted.met is not None:
+                if coef_.shape[0] == 1:
+                    coef_ = xp.concat([-coef_ / 2, coef_ / 2])
+                    intercept = xp.concat([-intercept / 2, intercept / 2])
+                coef_ = self._of_every_class(coef_, xp.zeros_like(coef_[0, :]))
+                intercept = self._of_every_class(intercept, xp.zeros_like(intercept[0]) - math.inf)
+            return read_only(coef_), read_only(intercept)
+
+        decision: Any = self._decision()
+        return self._cached("wide form", widen)
+
+    def _widened(self, narrow: Array, ctx: Context) -> Array:
+        """(q, m) from the (q, d) of the features that the form reads, with zeros for the others."""
+        decision: Any = self._decision()
+        xp, columns = ctx.backend.xp, to_numpy(decision.columns)
+        source = np.zeros(self.n_features_in_, dtype=np.int64)
+        source[columns] = np.arange(1, len(columns) + 1)
+        wide = xp.concat([ctx.backend.zeros((narrow.shape[0], 1)), narrow], axis=1)
+        return xp.take(wide, ctx.backend.asarray(source), axis=1)
+
+    @learned
+    def coef_(self) -> Array:
+        """Coefficients of the decision, zero for features that it does not read."""
+        return self._wide_form()[0]
+
+    @learned
+    def intercept_(self) -> Array:
+        """Constants of the decision."""
+        return self._wide_form()[1]
+
+
+# The methods of a classifier that is a feature selector too.
+
+
+class FeatureSelector(SelectorMixin, _Classifier):
+    """For a `Classifier` whose support numbers features of X. Comes first among the bases."""
+
+    def _get_support_mask(self) -> np.ndarray:
+        self._ready()
+        mask = np.zeros(self.n_features_in_, dtype=np.bool_)
+        mask[self._support()] = True
+        return mask
+
+    def transform(self, X: Any) -> Any:
+        """The selected features of X, ascending.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array or sparse matrix of shape (n_samples, k)
+            In X's library, device, layout and type (or as ``set_output`` says).
+        """
+        support, checked = self._selection().support, check_X(self, X, reset=False, in_parts=True)
+        check_backend(self, checked, "transform")
+
+        def select(ctx: Context) -> Any:
+            block = as_block(checked, ctx.backend, summed=False, checked=True)
+            block.check_finite(False, ctx)
+            # A data frame may stay one, with the types of its columns.
+            return None if hasattr(X, "iloc") else take_columns(checked, support, ctx)
+
+        chosen = run_with_oom_retry(select, backend_of(checked), self.memory_budget)
+        return super().transform(X) if chosen is None else chosen
+
+    def inverse_transform(self, X: Any) -> Any:
+        """X with columns of zeros where `transform` left features out.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix} of shape (n_samples, k)
+
+        Returns
+        -------
+        array or sparse matrix of shape (n_samples, n_features)
+        """
+        support, checked = self._selection().support, check_container(X, self)
+        if checked.shape[1] != len(self._support()):
+            raise ValueError(
+                f"X has {checked.shape[1]} features, but {type(self).__name__} has selected "
+                f"{len(self._support())}: X has a different shape than during fitting."
+            )
+
+        def widen(ctx: Context) -> Any:
+            block = as_block(checked, ctx.backend, summed=False, checked=True)
+            block.check_finite(False, ctx)
+            return put_columns(checked, support, self.n_features_in_)
+
+        return run_with_oom_retry(widen, backend_of(checked), self.memory_budget)

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..estimators._statistics import StatisticsClassifier
+from ..estimators.from_statistics import StatisticsClassifier
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

@@ -9,17 +9,24 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from ..arrays.context import Context, run_with_oom_retry
-from ..arrays.label_values import exact_values
+from ..arrays.inputs import exact_values
 from ..blocks.block import Block
 from ..blocks.samples import Samples, raise_without_weight
-from ..solvers.centers import Centers
+from ..solvers.centers import Centers, needs_full
 from ..solvers.selection import warn
-from ..solvers.support import needs_full
 from ..statistics.base import Recipe, Statistics
-from ._base import CenterClassifier
-from ._fitted import Fitted
-from .labels import encode, encode_against, host_labels, raise_for_one_class
-from .validation import check_backend, check_X, validated, work_backend
+from .base import CenterClassifier
+from .fitted import Fitted
+from .validation import (
+    check_backend,
+    check_X,
+    encode,
+    encode_against,
+    host_labels,
+    raise_for_one_class,
+    validated,
+    work_backend,
+)
 
 
 class StatisticsClassifier(CenterClassifier):

@@ -11,10 +11,10 @@ from ..arrays.context import Context
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.samples import Samples, check_weights
-from ..solvers.exposure import exposed_samples, require_exposure, row_totals
+from ..solvers.data import exposed_samples, require_exposure, row_totals
 from ..statistics.base import Statistics
-from ._base import CenterClassifier
-from ._statistics import StatisticsClassifier
+from .base import CenterClassifier
+from .from_statistics import StatisticsClassifier
 
 
 @filled

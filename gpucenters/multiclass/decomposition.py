@@ -17,25 +17,25 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from ..arrays.backend import Backend
 from ..arrays.context import Context
-from ..arrays.label_values import exact_values
+from ..arrays.inputs import exact_values
 from ..arrays.namespace import array_namespace, to_numpy
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.samples import raise_without_weight
-from ..estimators._fitted import Fitted
-from ..estimators._statistics import StatisticsClassifier
-from ..estimators.labels import (
+from ..estimators.fitted import Fitted
+from ..estimators.from_statistics import StatisticsClassifier
+from ..estimators.validation import (
     accuracy,
+    check_backend,
     decode,
     encode,
     encode_against,
     host_labels,
     raise_for_one_class,
 )
-from ..estimators.validation import check_backend
 from ..solvers.decisions import scores_of_each
 from ..statistics import Statistics
-from ._copies import Copies, is_determined
+from .copies import Copies, is_determined
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

@@ -19,12 +19,11 @@ from sklearn.model_selection import (
 
 from ..arrays.backend import backend_of
 from ..arrays.context import Context, run_with_oom_retry
-from ..arrays.label_values import exact_values, first_missing
+from ..arrays.inputs import exact_values, first_missing
 from ..arrays.namespace import array_namespace, is_numpy, is_sparse, to_numpy
 from ..statistics.base import Statistics
-from ._statistics import StatisticsClassifier
-from .labels import encode
-from .validation import validated, work_backend
+from .from_statistics import StatisticsClassifier
+from .validation import encode, validated, work_backend
 
 RULES = ("best", "one-standard-error")
 _ROUNDING = 1e-12  # of the largest score: means of equal scores in another order differ by less

@@ -13,10 +13,9 @@ from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..solvers.blocked import WithinBlocks
 from ..solvers.priors import check_alpha, class_log_prior
-from ._base import read_only
-from ._fitted import learned
-from ._selector import FeatureSelector
-from ._statistics import StatisticsClassifier
+from .base import FeatureSelector, read_only
+from .fitted import learned
+from .from_statistics import StatisticsClassifier
 from .validation import snapshot
 
 

@@ -13,9 +13,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..arrays.backend import Backend
+from ..arrays.backend import Backend, resolve_backend
 from ..arrays.context import Context, run_with_oom_retry
-from ..arrays.devices import resolve_backend
 from ..arrays.namespace import array_namespace, to_numpy
 from ..arrays.typing import Array
 from ..blocks.block import Block
@@ -25,17 +24,21 @@ from ..blocks.samples import Samples, check_every_class, make_samples
 from ..solvers.centers import Centers
 from ..solvers.decisions import Decision
 from ..solvers.selection import Selection
-from ._fitted import Fitted, learned
-from .labels import (
+from .fitted import Fitted, learned
+from .validation import (
     accuracy,
+    check_backend,
     check_class_weight,
+    check_X,
     decode,
     encode,
     host_labels,
+    output_backend,
     raise_for_one_class,
+    validated,
     with_class_weight,
+    work_backend,
 )
-from .validation import check_backend, check_X, output_backend, validated, work_backend
 
 
 class Classifier(ClassifierMixin, BaseEstimator):

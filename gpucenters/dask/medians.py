@@ -15,11 +15,12 @@ from ..arrays.backend import HOST, Backend, backend_of
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.inputs import concatenated, exact_values
 from ..arrays.namespace import array_namespace, is_sparse, sparse_module, to_numpy
+from ..blocks.convert import as_block
 from ..blocks.errors import raise_bad_value, raise_overflow
 from ..blocks.samples import check_weights, make_samples, raise_without_weight
 from ..blocks.sparse import SparseBlock
 from ..estimators.centers import L1CenterClassifier, L2CenterClassifier
-from ..estimators.fitted import Fitted
+from ..estimators.fitted import Fitted, FittedModel, commit
 from ..estimators.naive_bayes import SparseBernoulliNB
 from ..estimators.validation import encode_against, host_labels, work_backend
 from ..reductions.half_weight import enough_stored, perhaps_half, worth_a_count_by_class
@@ -106,8 +107,9 @@ def _count(
         codes = encode_against(host_labels(y, CALLER, checked.shape[0]), classes)
 
         def count(ctx: Context) -> Counts:
-            block, samples = model._enter(checked, codes, classes, sample_weight, ctx)
+            block, (n, k) = as_block(checked, ctx.backend, checked=True), (len(codes), len(classes))
             assert isinstance(block, SparseBlock)
+            samples = make_samples(codes, n, ctx.backend, n_classes=k, sample_weight=sample_weight)
             share = 1.0 / weight[samples.codes]
             if samples.sample_weight is not None:
                 share = share * samples.sample_weight
@@ -274,7 +276,7 @@ def _solve(
             X = sparse_module(here.xp).vstack(pieces, format="csc")
         else:
             X = here.xp.concat(pieces, axis=0)
-    centers = model.fit(X, y, sample_weight=weight)._centers().to(HOST)
+    centers = FittedModel(model.fit(X, y, sample_weight=weight)).centers.to(HOST)
     assert isinstance(centers, L1Centers)
     return Solved(columns, centers)
 
@@ -324,7 +326,7 @@ def fit_medians(
     solved = solve_ranges(client, model, data, form, rows, _ranges(settled), token)
     centers = _assembled(solved, settled, len(classes))
     fitted = Fitted(HOST, centers, {"k": model.k}, selection=centers.select(model.k))
-    model._commit(form.attributes, classes, fitted)
+    commit(model, form.attributes, classes, fitted)
     return model if model.device in (None, "cpu") else model.to(model.device)
 
 

@@ -14,7 +14,6 @@ from ..arrays.namespace import to_numpy
 from ..blocks.block import Block
 from ..blocks.samples import Samples, check_every_class, check_weights
 from ..solvers.gmeb.hyperplanes import Hyperplanes, MarginProblems
-from .base import read_only
 from .cross_validation import (
     Fold,
     check_rule,
@@ -24,7 +23,7 @@ from .cross_validation import (
     naming_fold,
     split,
 )
-from .fitted import Fitted
+from .fitted import Fitted, commit, read_only
 from .gmeb import GMEBClassifier, check_positive
 from .validation import validated, work_backend
 
@@ -88,7 +87,7 @@ def gmeb_path(
     backend = work_backend(estimator, checked)
     found = run_with_oom_retry(solve, backend, estimator.memory_budget, verbose=estimator.verbose)
     for model, fitted in zip(models, found, strict=True):
-        model._commit(attributes, classes, fitted)
+        commit(model, attributes, classes, fitted)
     return models
 
 
@@ -230,7 +229,7 @@ class GMEBClassifierCV(GMEBClassifier):
             "fold_scores_": read_only(scores),
             "best_score_": float(scores[chosen].mean()),
         }
-        self._commit(attributes, model.classes_, model._fitted)
+        commit(self, attributes, model.classes_, model._fitted)
         return self
 
     def _fold_scores(

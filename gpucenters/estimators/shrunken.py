@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from .._docstrings import filled
 from ..arrays.context import Context
-from ..blocks.block import Block
+from ..blocks import Block
 from ..solvers.centers import needs_full
 from ..solvers.null_gains import shrunken_null_gain
 from ..solvers.permutation import NullGain

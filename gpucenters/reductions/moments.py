@@ -21,7 +21,7 @@ from ..arrays.operations import add_at
 from ..arrays.row_labels import squared_row_norms
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.dense import DenseBlock, RowStrip, map_strips
 from ..blocks.samples import Samples
 from ..blocks.sparse import SparseBlock

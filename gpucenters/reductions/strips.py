@@ -21,7 +21,7 @@ from ..arrays.operations import repeat_per_row, sorted_lines_of_rows
 from ..arrays.row_labels import ClassLists
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.dense import DenseBlock
 from ..blocks.sparse import INT32, SparseBlock
 from .half_weight import enough_stored

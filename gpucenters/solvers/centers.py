@@ -11,7 +11,7 @@ from ..arrays.backend import Backend, restore_or_host
 from ..arrays.context import Context
 from ..arrays.functions import index_mask, to_float, to_host
 from ..arrays.typing import Array
-from ..blocks.block import Block
+from ..blocks import Block
 from .close_scores import PairForm
 from .decisions import Decision, FeatureForm, LinearDecision, LinearForm
 from .path_scores import PathTerms, linear_terms

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from .._docstrings import filled
@@ -12,10 +12,10 @@ from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.functions import array_namespace, backend_of, index_mask, row_sums, to_float
 from ..arrays.typing import Array
-from ..blocks.block import Block
-from ..blocks.errors import raise_overflow
-from ..blocks.readers import Squared
+from ..blocks import Block
 from ..blocks.samples import Samples
+from ..blocks.transforms import Squared
+from ..blocks.validation import raise_overflow
 from ..reductions.distances import distance_scores, with_far_features
 from ..reductions.products import product
 from ..statistics.base import Recipe
@@ -154,7 +154,7 @@ def _expanded_scores(block: Block, columns: Array, params: Params, ctx: Context)
         slope, curve, base = (a[1:, :] - a[:1, :] for a in (slope, curve, base))
     zeros = xp.zeros_like(base[0, :])
     found = product(block, columns, zeros, xp.permute_dims(slope, (1, 0)), ctx)
-    squares = block.read_as(Squared("gaussian_scores"))
+    squares = replace(block, transform=Squared())
     found = found + product(squares, columns, zeros, xp.permute_dims(curve, (1, 0)), ctx)
     return found + row_sums(base)
 

@@ -14,7 +14,7 @@ from typing import Any
 from ..arrays.context import Context
 from ..arrays.functions import array_namespace
 from ..arrays.typing import Array
-from ..blocks.block import Block
+from ..blocks import Block
 from ..reductions.labelled_columns import Labels
 from ..reductions.strips import Strip
 from ..statistics.base import Statistics

@@ -15,7 +15,7 @@ from ..arrays.functions import clip_negative, running_max, to_host
 from ..arrays.linalg import one_blas_thread
 from ..arrays.thresholds import Thresholds
 from ..arrays.typing import Array
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.samples import Samples
 from ..reductions.labelled_columns import Labels
 from ..reductions.strips import Strip, column_strips

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from ..arrays import kernels
 from ..arrays.backend import Backend
 from ..arrays.context import Context
-from ..arrays.functions import to_floats
+from ..arrays.functions import add_at, to_floats
 from ..arrays.grid import ranges
-from ..arrays.operations import add_at, sorted_lines, sorted_lines_of_rows
-from ..arrays.row_labels import ClassLists
+from ..arrays.sorting import ClassLists, sorted_lines, sorted_lines_of_rows
 from ..arrays.threads import Scratch
 from ..arrays.typing import Array
 from ..blocks.samples import Samples

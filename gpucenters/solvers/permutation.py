@@ -17,8 +17,9 @@ from ..arrays.thresholds import Thresholds
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.samples import Samples
-from ..reductions.labelled_columns import Labels
+from ..reductions.labelled_columns import PermutedCodes
 from ..reductions.strips import Strip, column_strips
+from .null_gains import NullGain, Run
 from .selection import ranking_key
 
 _BYTES_PER_GAIN = 160  # workspace for each class of a gain
@@ -28,28 +29,6 @@ _LEAST_BATCH = 64  # permutations: each batch sorts the columns of l1 anew
 _RELATIVE = 2.0**-38  # twice what logarithms and a few operations may change of a gain
 
 Batch = TypeVar("Batch")
-
-#: (strip, start, stop, columns, labels): the columns start..stop of a strip, which have the numbers
-#: ``columns`` in X, under p permutations of the labels.
-Run = tuple[Strip, int, int, Array, Labels]
-
-
-@dataclass(frozen=True)
-class NullGain:
-    """The gain of a model under permuted labels, and what rounding may change of it.
-
-    Attributes
-    ----------
-    gain : callable
-        ``gain(*run, ctx)``: the gains of a `Run`, (b, p).
-    rounding : callable
-        ``rounding(*run, gain)``: how far two gains that are equal in exact arithmetic may lie apart
-        where one is the ``gain`` (b,) of the observed labels, those of the run: not negative, (b,).
-        What a few operations on the gain itself change need not be counted.
-    """
-
-    gain: Callable[[Strip, int, int, Array, Labels, Context], Array]
-    rounding: Callable[[Strip, int, int, Array, Labels, Array], Array]
 
 
 @dataclass(frozen=True)
@@ -123,10 +102,13 @@ def count_permutations(
     gain, least = backend.zeros(m), backend.zeros(m)
 
     def observe(run: Run) -> tuple[Array, Array]:
-        found = null_gain.gain(*run, ctx)[:, 0]
-        return found, clip_negative(found - _RELATIVE * found - null_gain.rounding(*run, found))
+        found = run.shaped(null_gain.gain(run))[:, 0]
+        return found, clip_negative(found - _RELATIVE * found - null_gain.rounding(run, found))
 
-    every, observed = backend.arange(m), Labels(backend.asarray(samples.codes[:, None]), samples)
+    every, observed = (
+        backend.arange(m),
+        PermutedCodes(backend.asarray(samples.codes[:, None]), samples),
+    )
     for _, part, found in _map_runs(observe, block, every, lambda: [observed], ctx):
         gain[part], least[part] = found
     upward = xp.flip(xp.argsort(-ranking_key(gain), stable=True))
@@ -138,13 +120,13 @@ def count_permutations(
     own, largest, reached = (backend.zeros(m, xp.int64) for _ in range(3))
 
     def compare(run: Run) -> tuple[Array, Array, Array]:
-        gains = null_gain.gain(*run, ctx)
+        gains = run.shaped(null_gain.gain(run))
         return gains, thresholds.count(xp.reshape(gains, (-1,))), running_max(gains)
 
-    def batches() -> Iterable[Labels]:
+    def batches() -> Iterable[PermutedCodes]:
         for batch in cuts:
             found = codes(batch)
-            yield Labels(backend.asarray(found), replace(samples, codes=found[:, 0]))
+            yield PermutedCodes(backend.asarray(found), replace(samples, codes=found[:, 0]))
 
     for number, part, (gains, above, running) in _map_runs(compare, block, upward, batches, ctx):
         running = xp.maximum(running, most[number][None, :])
@@ -161,7 +143,7 @@ def _map_runs(
     task: Callable[[Run], Any],
     block: Block,
     columns: Array,
-    batches: Callable[[], Iterable[Labels]],
+    batches: Callable[[], Iterable[PermutedCodes]],
     ctx: Context,
 ) -> Iterator[tuple[int, slice, Any]]:
     """(number of the batch, part of the columns, ``task`` of these), by columns in order."""
@@ -175,11 +157,11 @@ def _map_runs(
             def work(
                 cut: tuple[int, int],
                 strip: Strip = strip,
-                labels: Labels = labels,
+                labels: PermutedCodes = labels,
                 first: int = strip_part.start,
             ) -> tuple[slice, Any]:
                 part = slice(first + cut[0], first + cut[1])
-                return part, task((strip, *cut, columns[part], labels))
+                return part, task(Run(strip, *cut, columns[part], labels, ctx))
 
             runs = strip.cuts(count, max(1, min(size, most // k)))
             label = f"columns, {count} permutations"

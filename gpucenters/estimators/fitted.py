@@ -17,7 +17,7 @@ import numpy as np
 from ..arrays.backend import Backend, restore_or_host
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.typing import Array
-from ..blocks.block import Block
+from ..blocks import Block
 from ..solvers.centers import Centers, needs_full
 from ..solvers.decisions import Decision
 from ..solvers.selection import Selection

@@ -15,7 +15,7 @@ from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import Samples
 from ..blocks.validation import raise_overflow
-from ..reductions.class_sums import RawSums, add_class_sums
+from ..reductions.class_sums import add_class_sums
 from ..reductions.moments import EXACT_INTEGERS
 from .base import Recipe, Statistics
 
@@ -28,24 +28,20 @@ class ClassSums(Statistics, kind="class sums"):
     def of(
         cls, block: Block, samples: Samples, ctx: Context, recipe: Recipe, *, mergeable: bool
     ) -> Self:
-        found = cls.empty(block, samples.n_classes, recipe).add(block, samples, ctx)
+        found = recipe.empty(block, samples.n_classes).add(block, samples, ctx)
         for name, axes, sums in found._arrays():
             if "feature" in axes and name != "nonzero":
                 _require_finite(sums, block, ctx)
         return found
 
     def add(self, block: Block, samples: Samples, ctx: Context) -> Self:
-        add_class_sums(block, samples, RawSums(self.total, nonzero=self.nonzero), ctx)
+        add_class_sums(block, samples, self._raw_sums(), ctx)
         self._count(samples)
         return self
 
-    def without(self, block: Block, samples: Samples, ctx: Context) -> Self | None:
+    def _has_exact_sums(self) -> bool:
         xp = self.backend.xp
-        if to_float(xp.max(xp.abs(self.total))) >= EXACT_INTEGERS:
-            return None
-        raw = RawSums(self.total, nonzero=self.nonzero).zeros_like()
-        add_class_sums(block, samples, raw, ctx)
-        return self._less(raw, samples)
+        return to_float(xp.max(xp.abs(self.total))) < EXACT_INTEGERS
 
 
 @dataclass(eq=False)
@@ -80,23 +76,14 @@ class ExposedSums(ClassSums, kind="exposed sums"):
         return shapes
 
     def add(self, block: Block, samples: Samples, ctx: Context) -> Self:
-        add_class_sums(block, samples, RawSums(self.total, self.square, nonzero=self.nonzero), ctx)
+        super().add(block, samples, ctx)
         if self.exposure is not None:
             self.exposure += self.backend.asarray(samples.class_exposure)
-        self._count(samples)
         return self
 
-    def without(self, block: Block, samples: Samples, ctx: Context) -> Self | None:
+    def _has_exact_sums(self) -> bool:
         # Shares of counts are rounded, and given exposures need not be integers.
-        if self.square is not None or self.exposure is not None:
-            return None
-        return super().without(block, samples, ctx)
-
-    def _add_class(self, c: int, other: Self, d: int) -> None:
-        super()._add_class(c, other, d)
-        for name in ("exposure", "square"):
-            if getattr(self, name) is not None:
-                getattr(self, name)[c, ...] += getattr(other, name)[d, ...]
+        return self.square is None and self.exposure is None and super()._has_exact_sums()
 
     def class_exposure(self, ctx: Context) -> list[float]:
         """E_c: the sum of weight times exposure of each class."""

@@ -50,6 +50,7 @@ class CrossMoments(Statistics, kind="cross moments"):
         "third_moment": ("class", "feature"),
         "fourth_moment": ("class",),
     }
+    UNCHECKED: ClassVar[tuple[str, ...]] = ("third_moment", "fourth_moment")
     needs_squares: ClassVar[bool] = True
 
     scatter: Any = None
@@ -69,7 +70,7 @@ class CrossMoments(Statistics, kind="cross moments"):
         k, m = samples.n_classes, block.shape[1]
         apart = mergeable or recipe.fourth or k * m * m <= _MOST_APART
         recipe = replace(recipe, final=None if apart else tuple(samples.class_weight))
-        moments = cls.empty(block, k, recipe).add(block, samples, ctx)
+        moments = recipe.empty(block, k).add(block, samples, ctx)
         # A constant column has zero centred squares, so the totals are checked for large values.
         xp = block.backend.xp
         most = to_float(xp.max(xp.abs(moments.total)))
@@ -104,12 +105,6 @@ class CrossMoments(Statistics, kind="cross moments"):
             add_higher_moments(block, samples, self, ctx)
         self.recipe = replace(self.recipe, fourth=True)
 
-    def check_overflow(self) -> None:
-        """Raise for sums that have left float64; fourth powers are for the solution to check."""
-        kept = self._same_arrays()
-        kept.third_moment = kept.fourth_moment = None
-        super(CrossMoments, kept).check_overflow()
-
     def _narrowed(self, block: Block) -> None:
         """None: the matrices are copied whole before a batch."""
 
@@ -124,10 +119,7 @@ class CrossMoments(Statistics, kind="cross moments"):
     def _add_all(self, other: Self) -> None:
         if self.final is None:
             super()._add_all(other)
-        else:
-            self._add_together(other)
-
-    def _add_together(self, other: Self) -> None:
+            return
         # The matrices are sums over the classes already; what is added for each class is the term
         # for the difference of its two means.
         self.scatter += other.scatter

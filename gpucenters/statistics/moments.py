@@ -13,16 +13,16 @@ from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import Samples
 from ..blocks.validation import LARGEST_SQUARABLE
-from ..reductions.class_sums import RawSums, add_class_sums
+from ..reductions.class_sums import add_class_sums
 from ..reductions.moments import (
     EXACT_INTEGERS,
+    LARGEST_SHARE,
     CentredSums,
     add_centred,
     centred_moments,
     is_ill_conditioned,
 )
 from .base import Recipe, Statistics
-from .raw_sums import about_mean, are_well_conditioned, squared_norms
 
 
 @dataclass(eq=False)
@@ -90,14 +90,14 @@ class ClassMoments(Statistics, kind="class moments"):
         cls, block: Block, samples: Samples, ctx: Context, recipe: Recipe, *, mergeable: bool
     ) -> Self:
         # Mergeable moments know whether the block holds integers, of which unions are exact.
-        moments = cls.empty(block, samples.n_classes, recipe).add(block, samples, ctx)
+        moments = recipe.empty(block, samples.n_classes).add(block, samples, ctx)
         if moments.sum_of_squares is not None:
             moments.integers = False
             norms = moments.norms = squared_norms(moments.total, ctx)
             if mergeable or not moments._is_accurate(norms, least=1):
                 moments.integers = samples.has_integer_weights and block.holds_integers(ctx)
                 if not moments._is_accurate(norms):  # the raw sums cancel: the block is read again
-                    moments = cls.empty(block, samples.n_classes, recipe)
+                    moments = recipe.empty(block, samples.n_classes)
                     moments._become_centred(ctx)
                     moments.add(block, samples, ctx)
         huge = moments.may_hide_overflow(ctx)
@@ -111,7 +111,12 @@ class ClassMoments(Statistics, kind="class moments"):
 
     def add(self, block: Block, samples: Samples, ctx: Context) -> Self:
         if self.centred is None and block.has_implicit_zeros:
-            self._add_raw(block, samples, ctx)
+            add_class_sums(block, samples, self._raw_sums(), ctx)
+            before = list(self.class_weight)
+            self._count(samples)
+            if self.square is not None:
+                found = self._find_ill_conditioned(ctx)
+                self._add_ill_conditioned(found, block, samples, before, ctx)
             return self
         self._become_centred(ctx)
         assert self.centred is not None
@@ -160,27 +165,17 @@ class ClassMoments(Statistics, kind="class moments"):
         # Where the weight of a class grows, its centred squares change in every column.
         return None if self.centred is not None else block.narrowed(self.ill_conditioned)
 
-    def _add_raw(self, block: Block, samples: Samples, ctx: Context) -> None:
-        raw = RawSums(self.total, self.square, self.sum_of_squares, self.nonzero)
-        add_class_sums(block, samples, raw, ctx)
-        before = list(self.class_weight)
-        self._count(samples)
-        if self.square is not None:
-            found = self._find_ill_conditioned(ctx)
-            self._add_ill_conditioned(found, block, samples, before, ctx)
+    def _has_exact_sums(self) -> bool:
+        if self.centred is not None or self.ill_conditioned is not None:
+            return False
+        # Of integers, the squares are at least the sums of absolute values.
+        squares = self.sum_of_squares if self.square is None else self.square
+        return to_float(self.backend.xp.max(squares)) < EXACT_INTEGERS
 
     def without(self, block: Block, samples: Samples, ctx: Context) -> Self | None:
-        if self.centred is not None or self.ill_conditioned is not None:
+        new = super().without(block, samples, ctx)
+        if new is None:
             return None
-        xp = self.backend.xp
-        sums = RawSums(self.total, self.square, self.sum_of_squares, self.nonzero)
-        squares = self.sum_of_squares if self.square is None else self.square
-        assert squares is not None  # of integers they are at least the sums of absolute values
-        if to_float(xp.max(squares)) >= EXACT_INTEGERS:
-            return None
-        raw = sums.zeros_like()
-        add_class_sums(block, samples, raw, ctx)
-        new = self._less(raw, samples)
         new.norms, new.integers = None, True
         if new.sum_of_squares is not None:
             weights = zip(new.class_weight, to_floats(new.sum_of_squares), strict=True)
@@ -222,18 +217,14 @@ class ClassMoments(Statistics, kind="class moments"):
         self.integers, self.norms = self.integers and other.integers, None
         super()._add_all(other)
 
-    def _add_class(self, c: int, other: Self, d: int) -> None:
+    def _add_class(self, c: int, other: Self, d: int, *, but: Sequence[str] = ()) -> None:
         for total, centred in (("total", "centred"), ("ill_total", "ill_centred")):
             mine, others = getattr(self, centred), getattr(other, centred)
             if mine is not None:
                 sums = CentredSums(list(self.class_weight), getattr(self, total), mine)
                 sums.add(c, other.class_weight[d], getattr(other, total)[d, :], others[d, ...])
-        for name in ("square", "sum_of_squares"):
-            if getattr(self, name) is not None:
-                getattr(self, name)[c, ...] += getattr(other, name)[d, ...]
-        if self.centred is None:
-            self.total[c, :] += other.total[d, :]
-        self._add_counts(c, other, d)
+                but = *but, total, centred
+        super()._add_class(c, other, d, but=but)
 
     # --- ill-conditioned columns ---------------------------------------------------------------
 
@@ -393,3 +384,46 @@ def _may_cancel(parts: Sequence[ClassMoments], unions: Sequence[int], ctx: Conte
         if not apart._is_accurate(norms, least=1):
             return True
     return False
+
+
+# Raw sums over all features: weights, squared norms of the sums of x, and sums of x^2.
+
+
+def squared_norms(total: Array, ctx: Context) -> list[float]:
+    """The squared norm of each row of a (K, m) array."""
+    if total.shape[1] == 0:
+        return [0.0] * total.shape[0]
+
+    def squares(part: slice) -> Array:
+        x = total[:, part]
+        return row_sums(x * x)
+
+    return to_floats(ctx.sum_columns(squares, total.shape[1], total.shape[0]))
+
+
+def about_mean(squared_total: float, square: float, weight: float, count: int) -> float:
+    """The sum of squares about the mean: ``q - t^2 / W``, exact for integers that are not large."""
+    if count < 2:
+        return 0.0 * square  # NaN and infinity stay
+    if weight * square < EXACT_INTEGERS:
+        return max((weight * square - squared_total) / weight, 0.0)
+    return max(square - squared_total / weight, 0.0)
+
+
+def are_well_conditioned(
+    sums: list[tuple[float, float, float, int]], *, least: int, integers: bool
+) -> bool:
+    """Whether `about_mean` of raw sums loses few digits in every class, or none.
+
+    Parameters
+    ----------
+    sums : list of (squared total, square, weight, count)
+        Of each class.
+    least : int
+        Classes of fewer samples are left out: one sample has no scatter.
+    integers : bool
+        Whether values and weights are integers, whose sums are exact while they are not large.
+    """
+    if all(n < least or t2 <= LARGEST_SHARE * w * q for t2, q, w, n in sums):
+        return True
+    return integers and all(w * q < EXACT_INTEGERS for _, q, w, _ in sums)

@@ -14,7 +14,6 @@ from ..arrays.context import Context
 from ..arrays.grid import dense_grid, ranges
 from ..arrays.namespace import array_namespace, is_cupy, is_numpy
 from ..arrays.on_disk import OnDisk
-from ..arrays.row_labels import RowLabels
 from ..arrays.typing import Array
 from ..arrays.uploads import Upload, sendable
 from .samples import Samples
@@ -107,7 +106,7 @@ class DenseBlock:
         rows, width = dense_grid(n, m, self.chunk_size(ctx), samples.n_classes)
         columns = [slice(*cut) for cut in ranges(m, width)]
         for cut in ctx.progress(ranges(n, rows), -(-n // rows), "rows added"):
-            yield RowStrip(self, slice(*cut), samples.row_labels(*cut), columns)
+            yield RowStrip(self, slice(*cut), samples.of_rows(*cut), columns)
 
     def map_rows(
         self,
@@ -175,15 +174,14 @@ class RowStrip:
     ----------
     block : DenseBlock
     rows : slice
-    labels : RowLabels
-        Their classes and weights.
+    samples : Samples
     columns : list of slices
         The grid: they can be read side by side.
     """
 
     block: DenseBlock
     rows: slice
-    labels: RowLabels
+    samples: Samples
     columns: list[slice]
 
     def read(self, columns: slice) -> Array:

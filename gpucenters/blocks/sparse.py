@@ -19,10 +19,10 @@ from ..arrays import sparsetools
 from ..arrays.backend import Backend, backend_of
 from ..arrays.cached import cached_property
 from ..arrays.context import Context
+from ..arrays.functions import repeat_per_row
 from ..arrays.grid import entry_ranges, partitions, row_ranges
 from ..arrays.namespace import is_cupy, is_numpy, to_numpy
 from ..arrays.on_disk import OnDisk
-from ..arrays.operations import repeat_per_row
 from ..arrays.typing import Namespace
 from ..arrays.typing import NumPyOrCuPy as Array
 from ..arrays.uploads import Upload, sendable

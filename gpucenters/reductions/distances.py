@@ -11,9 +11,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ..arrays.context import Context
-from ..arrays.functions import row_sums
+from ..arrays.functions import add_at, row_sums
 from ..arrays.grid import ranges
-from ..arrays.operations import add_at
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray
 from ..blocks import Block

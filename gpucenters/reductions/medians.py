@@ -11,10 +11,10 @@ import numpy as np
 from ..arrays import sparsetools
 from ..arrays.backend import backend_of
 from ..arrays.context import Context
+from ..arrays.functions import add_at
 from ..arrays.grid import partitions, ranges, row_ranges
 from ..arrays.namespace import to_numpy
-from ..arrays.operations import add_at
-from ..arrays.row_labels import ClassLists
+from ..arrays.sorting import ClassLists
 from ..arrays.threads import Scratch
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray

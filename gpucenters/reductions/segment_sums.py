@@ -15,8 +15,8 @@ import numpy as np
 
 from ..arrays.cached import cached_property
 from ..arrays.context import Context
+from ..arrays.functions import add_at
 from ..arrays.namespace import array_namespace
-from ..arrays.operations import add_at
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray
 from ..blocks import Block

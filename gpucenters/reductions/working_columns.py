@@ -13,10 +13,10 @@ import numpy as np
 from ..arrays.backend import Backend
 from ..arrays.cached import cached_property
 from ..arrays.context import Context
+from ..arrays.functions import filled
 from ..arrays.grid import ranges
 from ..arrays.linalg import gram
 from ..arrays.namespace import is_numpy, sparse_module, stored_once, to_numpy
-from ..arrays.operations import filled
 from ..arrays.typing import Array, SparseMatrix
 from ..arrays.typing import NumPyOrCuPy as SparseArray
 from ..blocks import Block

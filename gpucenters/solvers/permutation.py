@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar
 from ..arrays.context import Context
 from ..arrays.functions import clip_negative, running_max, to_host
 from ..arrays.linalg import one_blas_thread
-from ..arrays.thresholds import Thresholds
+from ..arrays.sorting import Thresholds
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import Samples

@@ -109,10 +109,7 @@ def _count(
         def count(ctx: Context) -> Counts:
             block, samples = model._enter(checked, codes, classes, sample_weight, ctx)
             assert isinstance(block, SparseBlock)
-            share = 1.0 / weight[samples.codes]
-            if samples.sample_weight is not None:
-                share = share * samples.sample_weight
-            loss = to_numpy(absolute_sums(block, share, ctx))
+            loss = to_numpy(absolute_sums(block, samples.shares(weight), ctx))
             if not np.all(np.isfinite(loss)):
                 block.check_finite(False, ctx)
                 raise_overflow(int(np.flatnonzero(~np.isfinite(loss))[0]))

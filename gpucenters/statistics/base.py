@@ -11,7 +11,7 @@ import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 from ..arrays.backend import HOST, Backend, resolve_backend, restore_or_host
 from ..arrays.context import Context, TooLargeError
@@ -94,7 +94,9 @@ class Recipe:
             For values that are not finite, that the block's transform refuses, or whose squares
             overflow. They are searched for only if a sum is not finite.
         """
-        return _KINDS[self.kind].of(block, samples, ctx, self, mergeable=mergeable)
+        recipe = self if mergeable else _KINDS[self.kind]._recipe_of_whole(self, block, samples)
+        found = recipe.empty(block, samples.n_classes).add(block, samples, ctx)
+        return found._checked(block, samples, ctx, mergeable=mergeable)
 
     def __str__(self) -> str:
         parts = [self.kind]
@@ -151,7 +153,7 @@ class Statistics:
     feature_names: Array | None = None
     nonzero: Array | None = None
     # (columns, statistics of these) that the arrays do not hold yet; not a field: never pickled.
-    _pending: ClassVar[Any] = None
+    _pending = cast("tuple[Array, Any] | None", None)
 
     def __init_subclass__(cls, kind: str) -> None:
         _KINDS[kind] = cls
@@ -161,6 +163,15 @@ class Statistics:
         """The shapes of the arrays of no samples."""
         shape: tuple[int, ...] = (k, block.shape[1])
         return {"total": shape} | ({"nonzero": shape} if recipe.nonzero else {})
+
+    @classmethod
+    def _recipe_of_whole(cls, recipe: Recipe, block: Block, samples: Samples) -> Recipe:
+        """The recipe for data that are seen whole, to which no others are added."""
+        return recipe
+
+    def _checked(self, block: Block, samples: Samples, ctx: Context, *, mergeable: bool) -> Self:
+        """These statistics of a block, or accurate ones, once all sums are finite."""
+        raise NotImplementedError
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -236,7 +247,7 @@ class Statistics:
             return self.backend.xp.take(columns, value) if axes == ("column",) else value
 
         new = few._map(whole)
-        vars(new)["_pending"] = columns, few
+        new._pending = columns, few
         return new
 
     def settle(self) -> None:
@@ -254,7 +265,7 @@ class Statistics:
                     value = writable(value)
                     setattr(self, name, value)
                     value[:, columns] = getattr(few, name)
-        vars(self).pop("_pending")
+        self._pending = None
 
     def _count(self, samples: Samples) -> None:
         pairs = zip(self.class_weight, samples.class_weight, strict=True)
@@ -273,7 +284,7 @@ class Statistics:
                 )
 
     def _raw_sums(self) -> RawSums:
-        return RawSums(*(getattr(self, name, None) for name in RawSums._fields))
+        return RawSums._make(getattr(self, name, None) for name in RawSums._fields)
 
     def _has_exact_sums(self) -> bool:
         """Whether all sums are integers below 2^53, if values and weights are integers."""
@@ -417,10 +428,15 @@ class Statistics:
     def of_classes(self, codes: Sequence[int]) -> Self:
         """The statistics of some of the classes alone, in copies."""
         xp, index = self.backend.xp, self.backend.asarray(list(codes), self.backend.xp.int64)
-        new = self._map(lambda _, axes, x: xp.take(x, index, axis=0) if axes[0] == "class" else x)
-        new.class_weight = [self.class_weight[c] for c in codes]
-        new.count = [self.count[c] for c in codes]
+        weight, count = [self.class_weight[c] for c in codes], [self.count[c] for c in codes]
+        new = self._with_classes(lambda x: xp.take(x, index, axis=0), weight, count)
         new.classes = None if self.classes is None else self.classes[list(codes)]
+        return new
+
+    def _with_classes(self, of_classes: Callable, weight: list[float], count: list[int]) -> Self:
+        """Statistics of other classes, with ``of_classes`` of the arrays over the classes."""
+        new = self._map(lambda name, axes, x: of_classes(x) if axes[0] == "class" else x)
+        new.class_weight, new.count = weight, count
         return new
 
     def _ready_for_unions(self) -> Self:
@@ -432,24 +448,18 @@ class Statistics:
         for c in range(self.shape[0]):
             self._add_class(c, other, c)
 
-    def _add_class(self, c: int, other: Self, d: int, *, but: Sequence[str] = ()) -> None:
-        """Add class d of other statistics to class c, in place; of the arrays, all ``but`` some."""
+    def _add_class(self, c: int, other: Self, d: int) -> None:
+        """Add class d of other statistics to class c, in place."""
         for name, axes, sums in self._arrays():
-            if axes[0] == "class" and name not in but:
+            if axes[0] == "class":
                 sums[c, ...] += getattr(other, name)[d, ...]
         self.class_weight[c] += other.class_weight[d]
         self.count[c] += other.count[d]
 
     def _empty_like(self, n_classes: int) -> Self:
         """Statistics of no samples, of the same recipe and form, with another number of classes."""
-
-        def zeros(name: str, axes: tuple[str, ...], value: Array) -> Array:
-            shape = n_classes, *value.shape[1:]
-            return self.backend.zeros(shape) if axes[0] == "class" else value
-
-        new = self._map(zeros)
-        new.class_weight, new.count = [0.0] * n_classes, [0] * n_classes
-        return new
+        k, zeros = n_classes, self.backend.zeros
+        return self._with_classes(lambda x: zeros((k, *x.shape[1:])), [0.0] * k, [0] * k)
 
     def _check_mergeable(self, other: Self) -> None:
         if not isinstance(other, Statistics):

@@ -24,19 +24,20 @@ from .base import Recipe, Statistics
 class ClassSums(Statistics, kind="class sums"):
     """Weights, counts and weighted sums of the classes."""
 
-    @classmethod
-    def of(
-        cls, block: Block, samples: Samples, ctx: Context, recipe: Recipe, *, mergeable: bool
-    ) -> Self:
-        found = recipe.empty(block, samples.n_classes).add(block, samples, ctx)
-        for name, axes, sums in found._arrays():
-            if "feature" in axes and name != "nonzero":
-                _require_finite(sums, block, ctx)
-        return found
-
     def add(self, block: Block, samples: Samples, ctx: Context) -> Self:
         add_class_sums(block, samples, self._raw_sums(), ctx)
         self._count(samples)
+        return self
+
+    def _checked(self, block: Block, samples: Samples, ctx: Context, *, mergeable: bool) -> Self:
+        for name, axes, sums in self._arrays():
+            if "feature" not in axes or name == "nonzero":
+                continue
+            if not all(map(math.isfinite, feature_sums(sums, ctx))):
+                block.check_finite(False, ctx)
+                xp = ctx.backend.xp
+                bad = xp.nonzero(~xp.all(xp.isfinite(sums), axis=0))[0]
+                raise_overflow(int(bad[0]) if bad.shape[0] else 0)
         return self
 
     def _has_exact_sums(self) -> bool:
@@ -92,15 +93,6 @@ class ExposedSums(ClassSums, kind="exposed sums"):
         if self.recipe.exposure == "total":
             return feature_sums(self.total, ctx)
         return list(self.class_weight)
-
-
-def _require_finite(sums: Array, block: Block, ctx: Context) -> None:
-    """Raise for the first bad value of a block if its sums, (K, m), are not finite."""
-    if not all(math.isfinite(s) for s in feature_sums(sums, ctx)):
-        block.check_finite(False, ctx)
-        xp = ctx.backend.xp
-        bad = xp.nonzero(~xp.all(xp.isfinite(sums), axis=0))[0]
-        raise_overflow(int(bad[0]) if bad.shape[0] else 0)
 
 
 def feature_sums(total: Array, ctx: Context) -> list[float]:

@@ -18,7 +18,7 @@ from ..blocks import Block
 from ..blocks.convert import as_block, put_columns, take_columns
 from ..solvers.centers import Centers
 from ..solvers.decisions import log_softmax, softmax
-from ..solvers.permutation import NullGain
+from ..solvers.null_gains import NullGain
 from ..solvers.priors import log_priors
 from ..solvers.selection import Selection, check_k
 from .fitted import learned

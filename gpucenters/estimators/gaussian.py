@@ -19,10 +19,10 @@ from ..solvers.densities import negative_log_density
 from ..solvers.gaussian import (
     GaussianCenters,
     check_gaussian,
+    gaussian_ratio,
     solve_gaussian,
 )
-from ..solvers.null_gains import gaussian_null_gain, gaussian_ratio
-from ..solvers.permutation import NullGain
+from ..solvers.null_gains import NullGain, gaussian_null_gain
 from ..solvers.priors import check_priors, log_priors
 from ..statistics.base import Recipe
 from ..statistics.moments import ClassMoments

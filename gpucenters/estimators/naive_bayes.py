@@ -14,7 +14,13 @@ from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.transforms import Binarized, NotNegative
 from ..reductions.products import product
-from ..solvers.bernoulli import BernoulliCenters, binarized, check_binarize, solve_bernoulli
+from ..solvers.bernoulli import (
+    BernoulliCenters,
+    bernoulli_ratio,
+    binarized,
+    check_binarize,
+    solve_bernoulli,
+)
 from ..solvers.blocked import BernoulliBlocks
 from ..solvers.multinomial import (
     DEFAULT_TOL,
@@ -23,8 +29,7 @@ from ..solvers.multinomial import (
     check_tol,
     solve_multinomial,
 )
-from ..solvers.null_gains import bernoulli_null_gain, bernoulli_ratio, multinomial_null_gain
-from ..solvers.permutation import NullGain
+from ..solvers.null_gains import NullGain, bernoulli_null_gain, multinomial_null_gain
 from ..solvers.priors import check_alpha
 from ..solvers.selection import Selection
 from ..statistics.base import Recipe

@@ -18,12 +18,12 @@ from ..blocks import Block
 from ..blocks.transforms import NotNegative
 from ..solvers.blocked import PoissonBlocks
 from ..solvers.decisions import Decision
-from ..solvers.null_gains import poisson_null_gain, poisson_ratio
-from ..solvers.permutation import NullGain
+from ..solvers.null_gains import NullGain, poisson_null_gain
 from ..solvers.poisson import (
     PoissonCenters,
     check_poisson_scale,
     dispersion_divisor,
+    poisson_ratio,
     solve_poisson,
 )
 from ..solvers.priors import check_alpha

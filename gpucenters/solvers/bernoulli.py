@@ -154,6 +154,16 @@ def solve_bernoulli(sums: ClassSums, ctx: Context, alpha: float) -> BernoulliCen
     return BernoulliCenters(backend, tuple(weight), gain, loss, None, total, alpha)
 
 
+def bernoulli_ratio(sums: ClassSums, ctx: Context) -> Array:
+    """The gain without smoothing, half of the G statistic of each 2 x K table: (m,)."""
+    backend, weight, (k, m) = sums.backend, sums.class_weight, sums.shape
+
+    def gain(part: slice) -> Array:
+        return bernoulli_gain(sums.total[:, part], weight, 0.0, backend)
+
+    return backend.xp.concat(ctx.map_columns(gain, m, k))
+
+
 def bernoulli_gain(total: Array, weights: list[float], alpha: float, backend: Backend) -> Array:
     """The gain of features, (d,), from class sums, (K, d), and W_c: see `_gain`."""
     weight = backend.asarray(weights)[:, None]

@@ -190,6 +190,17 @@ def poisson_gain(total: Array, exposure: Array, alpha: float, n: int = 0) -> Arr
     return zero_up_to(xp.sum(total, axis=0) * (n * EPS) ** 2, gain)
 
 
+def poisson_ratio(sums: ExposedSums, ctx: Context) -> Array:
+    """The gain without smoothing or dispersion, half of a likelihood-ratio statistic: (m,)."""
+    backend, n, (k, m) = sums.backend, sum(sums.count), sums.shape
+    exposure = backend.asarray(sums.class_exposure(ctx))[:, None]
+
+    def gain(part: slice) -> Array:
+        return poisson_gain(sums.total[:, part], exposure, 0.0, n)
+
+    return backend.xp.concat(ctx.map_columns(gain, m, k))
+
+
 def poisson_dispersion(total: Array, exposure: Array, square: Array, divisor: float) -> Array:
     """Pearson's dispersion of features within the classes, at least 1: shape (b,).
 

@@ -110,10 +110,7 @@ def _count(
             block, (n, k) = as_block(checked, ctx.backend, checked=True), (len(codes), len(classes))
             assert isinstance(block, SparseBlock)
             samples = make_samples(codes, n, ctx.backend, n_classes=k, sample_weight=sample_weight)
-            share = 1.0 / weight[samples.codes]
-            if samples.sample_weight is not None:
-                share = share * samples.sample_weight
-            loss = to_numpy(absolute_sums(block, share, ctx))
+            loss = to_numpy(absolute_sums(block, samples.shares(weight), ctx))
             if not np.all(np.isfinite(loss)):
                 block.check_finite(False, ctx)
                 raise_overflow(int(np.flatnonzero(~np.isfinite(loss))[0]))

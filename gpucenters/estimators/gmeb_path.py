@@ -12,7 +12,7 @@ from .._docstrings import filled
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.namespace import to_numpy
 from ..blocks import Block
-from ..blocks.samples import Samples, check_every_class, check_weights
+from ..blocks.samples import Samples, check_weights, raise_without_weight
 from ..solvers.gmeb.hyperplanes import Hyperplanes, MarginProblems
 from .cross_validation import (
     Fold,
@@ -76,7 +76,7 @@ def gmeb_path(
 
     def solve(ctx: Context) -> list[Fitted]:
         block, samples = estimator._enter(checked, codes, classes, sample_weight, ctx)
-        check_every_class(samples, classes)
+        raise_without_weight(samples.count, classes)
         found = []
         for model, solution in zip(models, _solutions(models, block, samples, ctx), strict=True):
             fitted = model._solved(solution)
@@ -256,7 +256,7 @@ class GMEBClassifierCV(GMEBClassifier):
         def accuracies(block: Block, fold: Fold, ctx: Context) -> np.ndarray:
             kept, test = weight * np.bincount(fold.train, minlength=n), fold.test
             samples = self._samples(codes, classes, kept, ctx)
-            check_every_class(samples, classes)
+            raise_without_weight(samples.count, classes)
             found = _solutions(models, block, samples, ctx)
             right = [_predicted(one, block, ctx)[test] == codes[test] for one in found]
             return np.average(right, axis=1, weights=weight[test])

@@ -31,7 +31,7 @@ from gpucenters.arrays.context import Context
 from gpucenters.blocks.convert import as_block
 from gpucenters.blocks.samples import make_samples
 from gpucenters.estimators.permuted_labels import PermutedLabels
-from gpucenters.reductions.labelled_columns import Labels
+from gpucenters.reductions.permuted_columns import PermutedCodes
 from gpucenters.solvers import ranking_key
 from gpucenters.solvers.permutation import _map_runs
 
@@ -71,7 +71,7 @@ def _null(model: Any, X: Any, y: np.ndarray, codes: np.ndarray) -> np.ndarray:
     xp, m = backend.xp, X.shape[1]
     gain = model._null_gain(block, ctx).gain
     xp, m = backend.xp, X.shape[1]
-    batches = lambda: [Labels(backend.asarray(codes), samples)]  # noqa: E731
+    batches = lambda: [PermutedCodes(backend.asarray(codes), samples)]  # noqa: E731
     every = xp.flip(backend.arange(m))
     parts = [g for _, _, g in _map_runs(lambda run: gain(*run, ctx), block, every, batches, ctx)]
     return xp.flip(xp.concat(parts), axis=0)

@@ -15,8 +15,8 @@ from ..arrays.context import Context
 from ..arrays.functions import array_namespace
 from ..arrays.typing import Array
 from ..blocks.block import Block
-from ..reductions.labelled_columns import Labels
-from ..reductions.strips import Strip
+from ..reductions.column_panels import Panel
+from ..reductions.permuted_columns import PermutedCodes
 from ..statistics.base import Statistics
 from ..statistics.class_sums import ClassSums, ExposedSums
 from ..statistics.moments import ClassMoments
@@ -44,30 +44,26 @@ def l2_null_gain(scale: str | None, sigma: Array | None) -> NullGain:
         For "std", which does not depend on the labels.
     """
 
-    def gain(
-        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
-    ) -> Array:
+    def gain(panel: Panel, columns: Array, labels: PermutedCodes, ctx: Context) -> Array:
         samples = labels.samples
         if scale == "pooled":
-            total, by_labels = _pooled_scale(strip, start, stop, labels)
+            total, by_labels = _pooled_scale(panel, labels)
             return _of_shape(scaled_l2_gain(total, by_labels, samples), labels)
-        total = _flat(strip.label_sums(labels, start, stop, relative=True))
+        total = _flat(panel.class_sums(labels, relative=True))
         found = _of_shape(l2_gain(total, samples.class_weight, samples.backend), labels)
         if sigma is None:
             return found
         of_columns = samples.backend.xp.take(sigma, columns)[:, None]
         return found / (of_columns * of_columns)
 
-    def rounding(
-        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, gain: Array
-    ) -> Array:
+    def rounding(panel: Panel, columns: Array, labels: PermutedCodes, gain: Array) -> Array:
         xp, k = labels.samples.backend.xp, labels.samples.n_classes
-        error = _OF_MEANS * math.sqrt(k) * strip.spread(start, stop, 1)
+        error = _OF_MEANS * math.sqrt(k) * panel.spread(1)
         if scale == "pooled":
-            of_labels = _pooled_scale(strip, start, stop, labels)[1].sigma
+            of_labels = _pooled_scale(panel, labels)[1].sigma
             variance = of_labels * of_labels * scale_divisor(labels.samples, "pooled")
             return _of_square(error / of_labels, gain) + gain * _share(
-                _of_squares(strip, start, stop, labels) / variance
+                _of_squares(panel, labels) / variance
             )
         return _of_square(error if sigma is None else error / xp.take(sigma, columns), gain)
 
@@ -77,35 +73,29 @@ def l2_null_gain(scale: str | None, sigma: Array | None) -> NullGain:
 def l1_null_gain(scale: str | None, sigma: Array | None) -> NullGain:
     """Gains of l1 centers; the parameters are those of `l2_null_gain`."""
 
-    def gain(
-        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
-    ) -> Array:
+    def gain(panel: Panel, columns: Array, labels: PermutedCodes, ctx: Context) -> Array:
         samples = labels.samples
 
         def medians(lists: Any) -> tuple[Array, ...]:
-            free, _, gain = l1_medians(samples, lists)
-            return (gain, l1_loss(samples, lists, free)) if scale == "pooled" else (gain,)
+            free, _, gain = l1_medians(lists)
+            return (gain, l1_loss(lists, free)) if scale == "pooled" else (gain,)
 
         results = 2 if scale == "pooled" else 1
-        found, *loss = strip.map_label_medians(medians, results, labels, start, stop, ctx)
+        found, *loss = panel.map_class_medians(medians, results, labels, ctx)
         if scale == "pooled":
-            _, flat = _pooled_scale(strip, start, stop, labels)
+            _, flat = _pooled_scale(panel, labels)
             by_labels = Scale(*(_of_shape(part, labels) for part in flat))
             return scaled_l1_gain(found, loss[0], by_labels, samples)
         return found if sigma is None else found / samples.backend.xp.take(sigma, columns)[:, None]
 
-    def rounding(
-        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, gain: Array
-    ) -> Array:
+    def rounding(panel: Panel, columns: Array, labels: PermutedCodes, gain: Array) -> Array:
         # Distances between medians are at most a few times the mean of absolute values in a class.
         weight, xp = labels.samples.class_weight, labels.samples.backend.xp
-        error = _OF_MEANS * sum(weight) / min(weight) * len(weight) * strip.spread(start, stop, 1)
+        error = _OF_MEANS * sum(weight) / min(weight) * len(weight) * panel.spread(1)
         if scale == "pooled":
-            of_labels = _pooled_scale(strip, start, stop, labels)[1].sigma
+            of_labels = _pooled_scale(panel, labels)[1].sigma
             variance = of_labels * of_labels * scale_divisor(labels.samples, "pooled")
-            return error / of_labels + gain * _share(
-                _of_squares(strip, start, stop, labels) / variance
-            )
+            return error / of_labels + gain * _share(_of_squares(panel, labels) / variance)
         return error if sigma is None else error / xp.take(sigma, columns)
 
     return NullGain(gain, rounding)
@@ -114,16 +104,12 @@ def l1_null_gain(scale: str | None, sigma: Array | None) -> NullGain:
 def bernoulli_null_gain(alpha: float) -> NullGain:
     """Gains of sparse Bernoulli naive Bayes."""
 
-    def gain(
-        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
-    ) -> Array:
-        total, samples = _flat(strip.label_sums(labels, start, stop)), labels.samples
+    def gain(panel: Panel, columns: Array, labels: PermutedCodes, ctx: Context) -> Array:
+        total, samples = _flat(panel.class_sums(labels)), labels.samples
         found = bernoulli_gain(total, samples.class_weight, alpha, samples.backend)
         return _of_shape(found, labels)
 
-    def rounding(
-        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, gain: Array
-    ) -> Array:
+    def rounding(panel: Panel, columns: Array, labels: PermutedCodes, gain: Array) -> Array:
         return _of_counts(gain * 0 + len(labels.samples.codes), labels, gain)
 
     return NullGain(gain, rounding)
@@ -135,21 +121,17 @@ def multinomial_null_gain(block: Block, alpha: float, ctx: Context) -> NullGain:
     row_sums = row_totals(block, ctx)[:, None]
 
     @lru_cache(maxsize=1)
-    def shares(labels: Labels) -> list[Array]:
+    def shares(labels: PermutedCodes) -> list[Array]:
         classes = range(labels.samples.n_classes)
         mass = [xp.sum(row_sums * labels.indicator(c), axis=0) + m * alpha for c in classes]
         all_mass = sum(mass[1:], mass[0])
         return [of_class / all_mass for of_class in mass]
 
-    def gain(
-        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
-    ) -> Array:
-        return divergence(strip.label_sums(labels, start, stop) + alpha, shares(labels))
+    def gain(panel: Panel, columns: Array, labels: PermutedCodes, ctx: Context) -> Array:
+        return divergence(panel.class_sums(labels) + alpha, shares(labels))
 
-    def rounding(
-        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, gain: Array
-    ) -> Array:
-        total = xp.sum(strip.label_sums(labels, start, stop)[:, :, 0] + alpha, axis=0)
+    def rounding(panel: Panel, columns: Array, labels: PermutedCodes, gain: Array) -> Array:
+        total = xp.sum(panel.class_sums(labels)[:, :, 0] + alpha, axis=0)
         return _of_counts(total, labels, gain)
 
     return NullGain(gain, rounding)
@@ -174,39 +156,33 @@ def poisson_null_gain(
     totals = row_totals(block, ctx) if kind == "total" else None
 
     @lru_cache(maxsize=1)
-    def exposure(labels: Labels) -> Array:
+    def exposure(labels: PermutedCodes) -> Array:
         if totals is None:
             return backend.asarray(labels.samples.class_weight)[:, None, None]
         classes = range(labels.samples.n_classes)
         return xp.stack([totals @ labels.indicator(c) for c in classes])[:, None, :]
 
-    def dispersion(
-        strip: Strip, start: int, stop: int, labels: Labels, total: Array
-    ) -> tuple[Array, Array]:
+    def dispersion(panel: Panel, labels: PermutedCodes, total: Array) -> tuple[Array, Array]:
         """(`poisson_dispersion` from squares about the class means, what these are divided by)."""
         samples = labels.samples
         divisor = dispersion_divisor(samples.class_weight, samples.count)
-        _, centred, _ = strip.label_moments(labels, start, stop)
+        _, centred, _ = panel.class_moments(labels)
         some = total > 0
         share = xp.where(some, exposure(labels) / xp.where(some, total, 1.0), 0.0) / divisor
         return xp.maximum(xp.sum(centred * share, axis=0), 1.0), xp.sum(share, axis=0)
 
-    def gain(
-        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
-    ) -> Array:
-        total = strip.label_sums(labels, start, stop)
+    def gain(panel: Panel, columns: Array, labels: PermutedCodes, ctx: Context) -> Array:
+        total = panel.class_sums(labels)
         found = poisson_gain(total, exposure(labels), alpha, n)
-        return found if scale is None else found / dispersion(strip, start, stop, labels, total)[0]
+        return found if scale is None else found / dispersion(panel, labels, total)[0]
 
-    def rounding(
-        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, gain: Array
-    ) -> Array:
-        total = strip.label_sums(labels, start, stop)
+    def rounding(panel: Panel, columns: Array, labels: PermutedCodes, gain: Array) -> Array:
+        total = panel.class_sums(labels)
         counts = xp.sum(total, axis=0)[:, 0]
         if scale is None:
             return _of_counts(counts, labels, gain)
-        found, share = (a[:, 0] for a in dispersion(strip, start, stop, labels, total))
-        of_squares = _of_squares(strip, start, stop, labels) * share / found
+        found, share = (a[:, 0] for a in dispersion(panel, labels, total))
+        of_squares = _of_squares(panel, labels) * share / found
         return _of_counts(counts / found, labels, gain) + gain * _share(of_squares)
 
     return NullGain(gain, rounding)
@@ -215,9 +191,9 @@ def poisson_null_gain(
 def gaussian_null_gain(pooling: float, epsilon: float, ddof: int) -> NullGain:
     """Gains of sparse Gaussian naive Bayes; ``epsilon`` does not depend on the labels."""
 
-    def parts(strip: Strip, start: int, stop: int, labels: Labels) -> tuple[Array, Array, Array]:
+    def parts(panel: Panel, labels: PermutedCodes) -> tuple[Array, Array, Array]:
         """(gain, smoothed variances of the classes, variance of all samples)."""
-        total, centred, shift = _moments(strip, start, stop, labels)
+        total, centred, shift = _moments(panel, labels)
         samples = labels.samples
         weight, backend, n = samples.class_weight, samples.backend, len(samples.codes)
         if min(weight) <= ddof:
@@ -228,27 +204,23 @@ def gaussian_null_gain(pooling: float, epsilon: float, ddof: int) -> NullGain:
         found = class_variances(total, centred, weight, n, ddof, backend, shift)
         return *gaussian_gain(*found[:2], weight, pooling, epsilon), found[2]
 
-    def gain(
-        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
-    ) -> Array:
-        found, _, of_all = parts(strip, start, stop, labels)
+    def gain(panel: Panel, columns: Array, labels: PermutedCodes, ctx: Context) -> Array:
+        found, _, of_all = parts(panel, labels)
         xp, n = labels.samples.backend.xp, len(labels.samples.codes)
         least = xp.where(of_all > 0, xp.zeros_like(found) + n * (n * EPS) ** 2, math.inf)
         return _of_shape(zero_up_to(least, found), labels)
 
-    def rounding(
-        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, gain: Array
-    ) -> Array:
-        _, smoothed, of_all = parts(strip, start, stop, labels)
+    def rounding(panel: Panel, columns: Array, labels: PermutedCodes, gain: Array) -> Array:
+        _, smoothed, of_all = parts(panel, labels)
         samples = labels.samples
         xp, n = samples.backend.xp, len(samples.codes)
         # Half of the weight times an error of the logarithm of a variance, of each class and all.
         weight = samples.backend.asarray(samples.class_weight)[:, None]
         smoothed = xp.where((smoothed > 0) & (of_all > 0), smoothed, math.inf)
-        squares = _of_squares(strip, start, stop, labels)
+        squares = _of_squares(panel, labels)
         logs = xp.sum(weight * xp.log1p(squares / (weight * smoothed)), axis=0)
         within = xp.sum(weight * smoothed, axis=0)
-        error = _OF_MEANS * strip.spread(start, stop, 1) * n / xp.sqrt(2 * within)
+        error = _OF_MEANS * panel.spread(1) * n / xp.sqrt(2 * within)
         return logs + _of_square(error, gain)
 
     return NullGain(gain, rounding)
@@ -257,50 +229,44 @@ def gaussian_null_gain(pooling: float, epsilon: float, ddof: int) -> NullGain:
 def shrunken_null_gain(offset: float) -> NullGain:
     """Sizes max_c |d_c| of nearest shrunken centroids, with a given s0."""
 
-    def gain(
-        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
-    ) -> Array:
+    def gain(panel: Panel, columns: Array, labels: PermutedCodes, ctx: Context) -> Array:
         samples = labels.samples
         weight, n, backend = samples.class_weight, len(samples.codes), samples.backend
-        total, s, shift = deviations(strip, start, stop, labels)
+        total, s, shift = deviations(panel, labels)
         return _of_shape(shrunken_size(total, s + offset, weight, n, backend, shift), labels)
 
-    def deviations(
-        strip: Strip, start: int, stop: int, labels: Labels
-    ) -> tuple[Array, Array, Array]:
-        samples, (total, centred, shift) = labels.samples, _moments(strip, start, stop, labels)
+    def deviations(panel: Panel, labels: PermutedCodes) -> tuple[Array, Array, Array]:
+        samples, (total, centred, shift) = labels.samples, _moments(panel, labels)
         weight, n, backend = samples.class_weight, len(samples.codes), samples.backend
         divisor = scale_divisor(samples, "pooled")
         return total, standard_scale(total, centred, weight, n, divisor, backend, shift), shift
 
-    def rounding(
-        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, gain: Array
-    ) -> Array:
+    def rounding(panel: Panel, columns: Array, labels: PermutedCodes, gain: Array) -> Array:
         samples, xp = labels.samples, labels.samples.backend.xp
-        _, s, _ = deviations(strip, start, stop, labels)
+        _, s, _ = deviations(panel, labels)
         sigma = xp.where(s + offset > 0, s + offset, xp.ones_like(s))
         # An error of s^2 is one of s by its root where s is 0.
-        of_square = _of_squares(strip, start, stop, labels) / scale_divisor(samples, "pooled")
+        of_square = _of_squares(panel, labels) / scale_divisor(samples, "pooled")
         root = s + xp.sqrt(of_square)
         of_s = of_square / xp.where(root > 0, root, xp.ones_like(root))
         n, largest = len(samples.codes), max(samples.class_weight)
         unit = math.sqrt(1 / largest - 1 / n)  # the least m_c
-        error = _OF_MEANS * strip.spread(start, stop, 1) / (sigma * unit)
+        error = _OF_MEANS * panel.spread(1) / (sigma * unit)
         return error + gain * _share(of_s / sigma)
 
     return NullGain(gain, rounding)
 
 
-def _pooled_scale(strip: Strip, start: int, stop: int, labels: Labels) -> tuple[Array, Scale]:
+def _pooled_scale(panel: Panel, labels: PermutedCodes) -> tuple[Array, Scale]:
     """Class sums, and the scale within the classes, of each column and permutation: (K, b * p)."""
-    samples, (total, centred, shift) = labels.samples, _moments(strip, start, stop, labels)
+    samples, (total, centred, shift) = labels.samples, _moments(panel, labels)
     divisor = scale_divisor(samples, "pooled")
     return total, scale_of_sums(total, centred, samples, "pooled", divisor, shift)
 
 
-def _moments(strip: Strip, start: int, stop: int, labels: Labels) -> tuple[Array, Array, Array]:
-    """`Strip.label_moments` of each column and permutation: (K, b * p) twice, and (b * p,)."""
-    total, centred, shift = strip.label_moments(labels, start, stop)
+def _moments(panel: Panel, labels: PermutedCodes) -> tuple[Array, Array, Array]:
+    """`Panel.class_moments` of each column and permutation: (K, b * p) twice, and (b * p,)."""
+    total, centred, shift = panel.class_moments(labels)
     xp = array_namespace(total)
     return _flat(total), _flat(centred), xp.repeat(shift, labels.count)
 
@@ -310,12 +276,12 @@ def _flat(sums: Array) -> Array:
     return array_namespace(sums).reshape(sums, (sums.shape[0], -1))
 
 
-def _of_shape(gain: Array, labels: Labels) -> Array:
+def _of_shape(gain: Array, labels: PermutedCodes) -> Array:
     """Gains of these pairs as (b, p)."""
     return array_namespace(gain).reshape(gain, (-1, labels.count))
 
 
-def _sum_error(labels: Labels) -> float:
+def _sum_error(labels: PermutedCodes) -> float:
     """The relative error of sums over all samples, of a few of which a result is made."""
     return (len(labels.samples.codes) + 16) * 2.0**-50
 
@@ -325,15 +291,15 @@ def _of_square(error: Array, gain: Array) -> Array:
     return 2 * error * array_namespace(gain).sqrt(gain) + error * error
 
 
-def _of_counts(total: Array, labels: Labels, gain: Array) -> Array:
+def _of_counts(total: Array, labels: PermutedCodes, gain: Array) -> Array:
     """The rounding of a sum of ``expected phi(z)``, where sums of counts have a relative error."""
     error = _sum_error(labels)
     return _of_square(error * array_namespace(total).sqrt(total), gain) + error * gain
 
 
-def _of_squares(strip: Strip, start: int, stop: int, labels: Labels) -> Array:
+def _of_squares(panel: Panel, labels: PermutedCodes) -> Array:
     """The error of a sum of squares about the class means, which is a difference: (b,)."""
-    return _sum_error(labels) * strip.spread(start, stop, 2)
+    return _sum_error(labels) * panel.spread(2)
 
 
 def _share(error: Array) -> Array:

@@ -17,8 +17,8 @@ from ..arrays.sorting import Thresholds
 from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.samples import Samples
-from ..reductions.labelled_columns import Labels
-from ..reductions.strips import Strip, column_strips
+from ..reductions.column_panels import Panel, column_panels
+from ..reductions.permuted_columns import PermutedCodes
 from .selection import ranking_key
 
 _BYTES_PER_GAIN = 160  # workspace for each class of a gain
@@ -29,9 +29,8 @@ _RELATIVE = 2.0**-38  # twice what logarithms and a few operations may change of
 
 Batch = TypeVar("Batch")
 
-#: (strip, start, stop, columns, labels): the columns start..stop of a strip, which have the numbers
-#: ``columns`` in X, under p permutations of the labels.
-Run = tuple[Strip, int, int, Array, Labels]
+#: (panel, columns, labels): some columns, their numbers in X, and p permutations of the labels.
+Run = tuple[Panel, Array, PermutedCodes]
 
 
 @dataclass(frozen=True)
@@ -48,8 +47,8 @@ class NullGain:
         What a few operations on the gain itself change need not be counted.
     """
 
-    gain: Callable[[Strip, int, int, Array, Labels, Context], Array]
-    rounding: Callable[[Strip, int, int, Array, Labels, Array], Array]
+    gain: Callable[[Panel, Array, PermutedCodes, Context], Array]
+    rounding: Callable[[Panel, Array, PermutedCodes, Array], Array]
 
 
 @dataclass(frozen=True)
@@ -126,7 +125,10 @@ def count_permutations(
         found = null_gain.gain(*run, ctx)[:, 0]
         return found, clip_negative(found - _RELATIVE * found - null_gain.rounding(*run, found))
 
-    every, observed = backend.arange(m), Labels(backend.asarray(samples.codes[:, None]), samples)
+    every, observed = (
+        backend.arange(m),
+        PermutedCodes(backend.asarray(samples.codes[:, None]), samples),
+    )
     for _, part, found in _map_runs(observe, block, every, lambda: [observed], ctx):
         gain[part], least[part] = found
     upward = xp.flip(xp.argsort(-ranking_key(gain), stable=True))
@@ -141,10 +143,10 @@ def count_permutations(
         gains = null_gain.gain(*run, ctx)
         return gains, thresholds.count(xp.reshape(gains, (-1,))), running_max(gains)
 
-    def batches() -> Iterable[Labels]:
+    def batches() -> Iterable[PermutedCodes]:
         for batch in cuts:
             found = codes(batch)
-            yield Labels(backend.asarray(found), replace(samples, codes=found[:, 0]))
+            yield PermutedCodes(backend.asarray(found), replace(samples, codes=found[:, 0]))
 
     for number, part, (gains, above, running) in _map_runs(compare, block, upward, batches, ctx):
         running = xp.maximum(running, most[number][None, :])
@@ -161,27 +163,27 @@ def _map_runs(
     task: Callable[[Run], Any],
     block: Block,
     columns: Array,
-    batches: Callable[[], Iterable[Labels]],
+    batches: Callable[[], Iterable[PermutedCodes]],
     ctx: Context,
 ) -> Iterator[tuple[int, slice, Any]]:
     """(number of the batch, part of the columns, ``task`` of these), by columns in order."""
     # All observed gains are looked up among the gains of each run: so it has as many, or more.
     size = max(ctx.chunk, block.shape[1])
     most = ctx.budget // _BYTES_PER_GAIN
-    for strip_part, strip in column_strips(block, columns, ctx):
+    for place, panel in column_panels(block, columns, ctx):
         for number, labels in enumerate(batches()):
             count, k = labels.count, labels.samples.n_classes
 
             def work(
                 cut: tuple[int, int],
-                strip: Strip = strip,
-                labels: Labels = labels,
-                first: int = strip_part.start,
+                panel: Panel = panel,
+                labels: PermutedCodes = labels,
+                first: int = place.start,
             ) -> tuple[slice, Any]:
                 part = slice(first + cut[0], first + cut[1])
-                return part, task((strip, *cut, columns[part], labels))
+                return part, task((panel.part(*cut), columns[part], labels))
 
-            runs = strip.cuts(count, max(1, min(size, most // k)))
+            runs = panel.cuts(count, max(1, min(size, most // k)))
             label = f"columns, {count} permutations"
             with one_blas_thread(ctx.backend):
                 for part, found in ctx.progress(ctx.map(work, runs), len(runs), label):

@@ -23,7 +23,7 @@ from ..arrays.namespace import (
 from ..arrays.on_disk import CSROnDisk, OnDisk
 from ..arrays.typing import NumPyOrCuPy as Array
 from ..arrays.typing import SparseMatrix
-from .block import Block
+from . import Block
 from .dense import DenseBlock
 from .sparse import SparseBlock
 from .validation import check_dense, checked_sparse

@@ -16,7 +16,7 @@ from ..arrays.grid import partitions, ranges, row_ranges
 from ..arrays.namespace import array_namespace, is_cupy
 from ..arrays.typing import Array, Namespace
 from ..arrays.typing import NumPyOrCuPy as SparseArray
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.dense import DenseBlock, RowStrip, map_strips
 from ..blocks.samples import Samples
 from ..blocks.sparse import INT32, SparseBlock
@@ -291,7 +291,7 @@ def _add_on_device(matrix: SparseBlock, samples: Samples, into: RawSums, ctx: Co
     # All threads add to the few sums over all features, so each class has many slots.
     slots = None if sum_of_squares is None else backend.zeros((samples.n_classes, kernels.SLOTS))
     # Entries as they are need no memory, however many: one launch.
-    at_once = matrix.resident and matrix.reader is None
+    at_once = matrix.resident and matrix.transform is None
     steps = 1 if at_once else -(-matrix.nnz // matrix.chunk_size(ctx))
     runs = [matrix.all_entries()] if at_once else matrix.entries(ctx)
     for e in ctx.progress(runs, steps, "entries added"):

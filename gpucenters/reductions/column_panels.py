@@ -21,7 +21,7 @@ from ..arrays.namespace import array_namespace, is_numpy, sparse_module, stored_
 from ..arrays.sorting import ClassLists, sorted_lines_of_rows
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.dense import DenseBlock
 from ..blocks.sparse import INT32, SparseBlock
 from .medians import stored_per_column

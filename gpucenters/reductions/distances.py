@@ -15,7 +15,7 @@ from ..arrays.functions import add_at, row_sums
 from ..arrays.grid import ranges
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.dense import DenseBlock
 from ..blocks.padded_rows import padded_rows
 from ..blocks.sparse import Entries, SparseBlock

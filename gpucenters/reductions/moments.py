@@ -19,7 +19,7 @@ from ..arrays.functions import add_at, clip_negative, row_sums, squared_row_norm
 from ..arrays.namespace import array_namespace
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.dense import DenseBlock, RowStrip, map_strips
 from ..blocks.samples import Samples
 from ..blocks.sparse import SparseBlock

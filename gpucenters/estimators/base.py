@@ -204,7 +204,7 @@ class LinearClassifier(Classifier):
         """(coefficients of all features, constants)."""
 
         def widen(centers: Centers, selection: Selection, ctx: Context) -> tuple[Array, Array]:
-            shift, coef, offset, _ = decision.form
+            shift, coef, offset, *_ = decision.form
             xp = ctx.backend.xp
             coef_ = self._widened(xp.permute_dims(coef, (1, 0)), ctx)
             intercept = offset - shift @ coef

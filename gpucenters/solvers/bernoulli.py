@@ -24,9 +24,9 @@ from ..blocks.readers import Binarized
 from ..blocks.samples import Samples
 from ..statistics.base import Recipe
 from ..statistics.class_sums import ClassSums
-from .centers import LinearCenters
+from .centers import SparseCenters
 from .data import solve_from_data
-from .decisions import FeatureForm, LinearForm
+from .decisions import LinearForm
 from .divergence import phi
 from .priors import check_alpha
 
@@ -34,7 +34,7 @@ _CANCELS = 1e-2  # the share of a loss below which a difference of two losses lo
 
 
 @dataclass(frozen=True)
-class BernoulliCenters(LinearCenters):
+class BernoulliCenters(SparseCenters):
     """Sparse Bernoulli naive Bayes: centers are probabilities that a feature is there.
 
     Attributes
@@ -89,7 +89,7 @@ class BernoulliCenters(LinearCenters):
         coef = xp.permute_dims(present - absent, (1, 0))
         return LinearForm(self.backend.zeros(coef.shape[0]), coef, row_sums(absent))
 
-    def feature_form(self, columns: Array, log_prior: list[float]) -> FeatureForm:
+    def linear_form(self, columns: Array, log_prior: list[float]) -> LinearForm:
         """The decision; for more than two classes each score is relative to the tied center."""
         xp, backend = self.backend.xp, self.backend
         present, absent = self.counts(columns)
@@ -104,7 +104,7 @@ class BernoulliCenters(LinearCenters):
             log_absent = log_absent[1:, :] - log_absent[:1, :]
             log_prior = [log_prior[1] - log_prior[0]]
         shift, offset = backend.zeros(columns.shape[0]), backend.asarray(log_prior)
-        return FeatureForm(shift, xp.permute_dims(odds, (1, 0)), log_absent, offset)
+        return LinearForm(shift, xp.permute_dims(odds, (1, 0)), offset, log_absent)
 
 
 def _counts(total: Array, weight: Array, alpha: float) -> tuple[Array, Array]:

@@ -15,7 +15,6 @@ from ..arrays.context import Context
 from ..arrays.double_double import (
     Double,
     add,
-    divide,
     multiply,
     negative,
     total,
@@ -31,15 +30,15 @@ _LEAST = 2.0**-1022  # the least number that no device flushes to zero
 
 
 class Rounding(NamedTuple):
-    """A bound on the rounding of scores: ``sum_i |x_i - shift_i| size_i + constant``.
+    """A bound on the rounding of scores: ``sum_i |x_i - shift_i| coef_i + constant``.
 
     Attributes
     ----------
-    size : array of shape (d,)
+    coef : array of shape (d,)
     constant : array of no dimension
     """
 
-    size: Array
+    coef: Array
     constant: Array
 
 
@@ -89,15 +88,6 @@ def pair_form(
     slope = multiply(Double(2 * both.high, 2 * both.low), direction)
     constant = total(multiply(add(of_c, of_r), direction))
     return PairForm(slope, constant, both.high * both.high)
-
-
-def scaled_metric(scale: Array | None) -> Callable[[Double], Double]:
-    """The metric of features that are divided by ``scale``."""
-
-    def product(x: Double) -> Double:
-        return x if scale is None else divide(x, scale * scale)
-
-    return product
 
 
 def compare_close_scores(

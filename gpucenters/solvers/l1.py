@@ -24,8 +24,7 @@ from ..statistics.base import Recipe, Statistics
 from .centers import SparseCenters
 from .close_scores import UNIT_ROUNDOFF
 from .data import solve_from_data
-from .decisions import Decision
-from .path_scores import PathTerms
+from .decisions import Decision, PathTerms
 from .scaling import Scale, check_scale, feature_scale, separation, warn_of_separating, zero_up_to
 
 # Weighted medians of sorted columns: of each class, and of all classes together.
@@ -198,11 +197,8 @@ class L1Centers(SparseCenters):
         xp = self.backend.xp
         return xp.take(self.free_, columns, axis=1), xp.take(self.tied_, columns)
 
-    def decision(
-        self, support: Array, log_prior: list[float], columns: Array | None = None
-    ) -> Decision:
-        free, scale = self.centers_at(support)[0], self.scale_at(support)
-        return DistanceDecision(support if columns is None else columns, free, scale)
+    def decision(self, support: Array, log_prior: list[float]) -> Decision:
+        return DistanceDecision(support, self.centers_at(support)[0], self.scale_at(support))
 
     def path_terms(
         self, ranking: Array, log_prior: list[float], block: Block, ctx: Context

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from .._docstrings import filled
 from ..arrays.backend import Backend
 from ..arrays.context import Context
+from ..arrays.double_double import Double, divide
 from ..arrays.functions import array_namespace, row_sums, scaled_differences, to_float, to_floats
 from ..arrays.typing import Array
 from ..blocks.block import Block
@@ -17,10 +18,10 @@ from ..blocks.errors import raise_overflow
 from ..blocks.samples import Samples
 from ..statistics.base import Recipe, Statistics
 from ..statistics.moments import ClassMoments
-from .centers import LinearCenters
-from .close_scores import PairForm, pair_form, scaled_metric
+from .centers import SparseCenters
+from .close_scores import PairForm, pair_form
 from .data import solve_from_data
-from .decisions import FeatureForm, squared_distance_form
+from .decisions import LinearForm, squared_distance_form
 from .scaling import (
     SMALLEST_SIZE,
     Scale,
@@ -35,7 +36,7 @@ from .scaling import (
 
 
 @dataclass(frozen=True)
-class L2Centers(LinearCenters):
+class L2Centers(SparseCenters):
     """Sparse l2 centers; free and tied are formed from the class sums when asked for.
 
     Attributes
@@ -45,7 +46,7 @@ class L2Centers(LinearCenters):
     """
 
     ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {
-        **LinearCenters.ARRAYS,
+        **SparseCenters.ARRAYS,
         "total": ("class", "candidate"),
     }
 
@@ -57,15 +58,17 @@ class L2Centers(LinearCenters):
         free = total / self.backend.asarray(list(self.class_weight))[:, None]
         return free, tied_mean(free)
 
-    def feature_form(self, columns: Array, log_prior: list[float]) -> FeatureForm:
-        free, tied = self.centers_at(columns)
+    def linear_form(self, columns: Array, log_prior: list[float]) -> LinearForm:
         scale = self.scale_at(columns)
-        return squared_distance_form(free, tied, scale, log_prior, self.backend, tied)
+        return squared_distance_form(*self.centers_at(columns), scale, log_prior, self.backend)
 
     def pair_forms(self, support: Array) -> Callable[[int, int], PairForm]:
         """The comparison of two classes, with the features of ``support`` free."""
-        sums = self.backend.xp.take(self.total, support, axis=1)
-        metric = scaled_metric(self.scale_at(support))
+        sums, scale = self.backend.xp.take(self.total, support, axis=1), self.scale_at(support)
+
+        def metric(x: Double) -> Double:
+            return x if scale is None else divide(x, scale * scale)
+
         return lambda c, r: pair_form(sums, self.class_weight, (c, r), metric)
 
 

@@ -65,7 +65,10 @@ class Centers:
         raise NotImplementedError
 
     def centers_at(self, columns: Array) -> tuple[Array, Array]:
-        """(free, tied) of the features of a support, of shapes (K, d) and (d,)."""
+        """(free, tied) of some features, of shapes (K, d) and (d,), in the units of X.
+
+        Of a model that is not separable: of those of a support.
+        """
         raise NotImplementedError
 
     def objective(self, support: Array, ctx: Context | None = None) -> float:
@@ -163,19 +166,15 @@ class SparseCenters(Centers):
         """The scale of some columns, (d,), or None."""
         return None if self.scale is None else self.backend.xp.take(self.scale, columns)
 
-    def centers_at(self, columns: Array | None = None) -> tuple[Array, Array]:
-        """(free, tied) of some columns, of shapes (K, d) and (d,), in the units of X."""
-        raise NotImplementedError
-
     @property
     def free(self) -> Array:
         """The best center of each class on its own: (K, m), float64, in the units of X."""
-        return self.centers_at()[0]
+        return self.centers_at(self.backend.arange(self.gain.shape[0]))[0]
 
     @property
     def tied(self) -> Array:
         """The best center that all classes share: (m,), float64, in the units of X."""
-        return self.centers_at()[1]
+        return self.centers_at(self.backend.arange(self.gain.shape[0]))[1]
 
     def objective(self, support: Array, ctx: Context | None = None) -> float:
         xp, m = self.backend.xp, self.gain.shape[0]

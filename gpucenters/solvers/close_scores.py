@@ -25,8 +25,10 @@ from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.padded_rows import padded_rows
 
+# The relative error of one float64 operation, at most.
 UNIT_ROUNDOFF = 2.0**-53
-_LEAST = 2.0**-1022  # the least number that no device flushes to zero
+# A difference of scores: the least number that no device flushes to zero.
+_LEAST = 2.0**-1022
 
 
 class Rounding(NamedTuple):
@@ -66,17 +68,8 @@ def pair_form(
     """The comparison of the squared distances of x to the means of classes c and r.
 
     With ``delta = mean_c - mean_r`` and the metric A, score_c(x) - score_r(x) is ``(2 x - mean_c -
-    mean_r) A delta``. It is formed from the class sums, whose products with the weights are exact
-    for integers, in twice the precision.
-
-    Parameters
-    ----------
-    sums : array of shape (K, d)
-        Class sums.
-    weight : tuple of K floats
-    pair : (c, r)
-    metric : callable
-        The product of A with a vector of shape (d,).
+    mean_r) A delta``. It is formed from the class sums, (K, d), whose products with the weights are
+    exact for integers, in twice the precision. ``metric`` is the product of A with a vector, (d,).
     """
     # Weights and sums of a class are divided by one power of two, so that no product overflows.
     (wc, ec), (wr, er) = (math.frexp(weight[c]) for c in pair)

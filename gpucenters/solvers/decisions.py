@@ -17,8 +17,11 @@ from ..reductions.products import product, product_and_bound, products
 from ..reductions.segment_sums import LinearTerms, Terms
 from .close_scores import UNIT_ROUNDOFF, PairForm, Rounding, compare_close_scores
 
-_MANY_ROWS = 16  # one row in so many, from which on rows are not looked at one by one
-_LEAST_GAP = 2.0**-51  # a difference of logarithms that the rounding of a division leaves
+# One row in so many: from there on a second product with all rows takes less time than to gather
+# those where rounding may decide.
+_MANY_ROWS = 16
+# A difference of logarithms that the rounding of a division, to 2^-53 of each quotient, leaves.
+_LEAST_GAP = 2.0**-51
 
 
 class LinearForm(NamedTuple):

@@ -27,7 +27,7 @@ from .data import solve_from_data
 from .decisions import Decision, PathTerms
 from .scaling import Scale, check_scale, feature_scale, separation, warn_of_separating, zero_up_to
 
-# Weighted medians of sorted columns: of each class, and of all classes together.
+# --- weighted medians of sorted columns: of each class, and of all classes together ------------
 #
 # Prop. 2 of Calafiore & Fracastoro, with every tie settled: W(z) is the weight of the values up
 # to z. The smallest value zbar with W(zbar) >= W/2 is the median if W(zbar) > W/2, else the
@@ -64,19 +64,9 @@ def class_intervals(
 def tied_interval(
     columns: SortedColumns | LabelledColumns, half: JointHalf, low: Array, high: Array
 ) -> tuple[Array, Array]:
-    """Ends of the interval of joint medians, each class with total weight one.
+    """Ends of the interval of joint medians, each class with total weight one: two (b,).
 
-    Parameters
-    ----------
-    columns : SortedColumns
-    half : JointHalf
-    low, high : arrays of shape (b,)
-        Values between which the interval lies.
-
-    Returns
-    -------
-    low : array of shape (b,)
-    high : array of shape (b,)
+    ``low`` and ``high`` are values between which the interval lies: (b,).
     """
     if isinstance(columns, LabelledColumns):
         return columns.tied_interval()
@@ -172,6 +162,9 @@ def _pivot(columns: SortedColumns, left: Array, active: Array) -> tuple[Array, A
     return pivot[0, :], owner, own
 
 
+# --- centers -----------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class L1Centers(SparseCenters):
     """Sparse l1 centers; medians cannot be formed from sums, so both arrays are kept.
@@ -191,11 +184,9 @@ class L1Centers(SparseCenters):
     free_: Array
     tied_: Array
 
-    def centers_at(self, columns: Array | None = None) -> tuple[Array, Array]:
-        if columns is None:
-            return self.free_, self.tied_
-        xp = self.backend.xp
-        return xp.take(self.free_, columns, axis=1), xp.take(self.tied_, columns)
+    def centers_at(self, columns: Array) -> tuple[Array, Array]:
+        take = self.backend.xp.take
+        return take(self.free_, columns, axis=1), take(self.tied_, columns)
 
     def decision(self, support: Array, log_prior: list[float]) -> Decision:
         return DistanceDecision(support, self.centers_at(support)[0], self.scale_at(support))
@@ -246,12 +237,7 @@ def solve_l1(block: Block, samples: Samples, ctx: Context, scale: str | None = N
         Each class with weight.
     ctx : Context
     scale : {None, "std", "pooled"}
-
-    Returns
-    -------
-    L1Centers
     """
-    check_scale(scale)
     backend, xp = block.backend, block.backend.xp
     sigma = None
     if scale is not None:
@@ -383,6 +369,7 @@ def l1_centers(
     array([[0., 1.],
            [2., 1.]])
     """
+    check_scale(scale)
 
     def solve(block: Block, samples: Samples, ctx: Context) -> L1Centers:
         return solve_l1(block, samples, ctx, scale)

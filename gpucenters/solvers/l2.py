@@ -25,6 +25,7 @@ from .decisions import LinearForm, squared_distance_form
 from .scaling import (
     SMALLEST_SIZE,
     Scale,
+    check_scale,
     check_underflow,
     is_constant,
     scale_divisor,
@@ -52,9 +53,8 @@ class L2Centers(SparseCenters):
 
     total: Array
 
-    def centers_at(self, columns: Array | None = None) -> tuple[Array, Array]:
-        xp = self.backend.xp
-        total = self.total if columns is None else xp.take(self.total, columns, axis=1)
+    def centers_at(self, columns: Array) -> tuple[Array, Array]:
+        total = self.backend.xp.take(self.total, columns, axis=1)
         free = total / self.backend.asarray(list(self.class_weight))[:, None]
         return free, tied_mean(free)
 
@@ -93,10 +93,6 @@ def solve_l2(moments: ClassMoments, ctx: Context, scale: str | None = None) -> L
         With second moments for each feature if there is a ``scale``.
     ctx : Context
     scale : {None, "std", "pooled"}
-
-    Returns
-    -------
-    L2Centers
 
     Raises
     ------
@@ -150,19 +146,7 @@ def l2_gain(total: Array, weight: list[float], backend: Backend) -> Array:
     """How much the objective falls if a feature is free, unscaled: Prop. 1.
 
     ``gain_i = sum_c (free_ci - tied_i)^2``, where free_c are the class means and tied is their
-    mean; for two classes ``(free_1i - free_0i)^2 / 2``.
-
-    Parameters
-    ----------
-    total : array of shape (K, d)
-        Class sums.
-    weight : list of K floats
-        W_c.
-    backend : Backend
-
-    Returns
-    -------
-    array of shape (d,)
+    mean; for two classes ``(free_1i - free_0i)^2 / 2``: (d,), from class sums (K, d) and W_c.
     """
     if len(weight) == 2:
         delta = mean_differences(total, weight, backend)[0, :]
@@ -255,16 +239,16 @@ def l2_centers(
     >>> select(centers, 1).support
     array([0])
     """
+    check_scale(scale)
 
     def solve(block: Block, samples: Samples, ctx: Context) -> L2Centers:
         recipe = Recipe("class moments", per_feature=scale is not None)
-        moments = recipe.of(block, samples, ctx)
-        return solve_l2(moments, ctx, scale)
+        return solve_l2(recipe.of(block, samples, ctx), ctx, scale)
 
     return solve_from_data(solve, X, y, n_classes, sample_weight, device, memory_budget)
 
 
-# Class means relative to the mean of all samples, from class sums.
+# --- class means relative to the mean of all samples, from class sums -------------------------
 
 
 def class_deviations(
@@ -273,15 +257,7 @@ def class_deviations(
     """Class means less the mean of all samples, (K, b), and this mean, (b,).
 
     ``dev_c = q_c - sum_c p_c q_c`` with ``q_c = (W_0 T_c - W_c T_0) / (W_0 W_c)`` and ``p_c = W_c /
-    W``: exactly 0 where the means of integer data are equal.
-
-    Parameters
-    ----------
-    total : array of shape (K, b)
-        Class sums T_c.
-    weight : sequence of K floats
-        W_c.
-    backend : Backend
+    W``, from class sums T_c, (K, b): exactly 0 where the means of integer data are equal.
     """
     xp, delta = backend.xp, mean_differences(total, list(weight), backend)
     p = backend.asarray([w / sum(weight) for w in weight])[1:, None]

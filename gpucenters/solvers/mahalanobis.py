@@ -69,11 +69,14 @@ class MahalanobisCenters(SparseCenters):
     total: Array
     shrinkage: Shrinkage
 
-    def centers_at(self, columns: Array | None = None) -> tuple[Array, Array]:
+    def _at(self, columns: Array) -> tuple[Array, Array]:
+        """The root and the deviations of some transformed features: (m, d) and (K, d)."""
+        take = self.backend.xp.take
+        return take(self.root, columns, axis=1), take(self.deviation, columns, axis=1)
+
+    def centers_at(self, columns: Array) -> tuple[Array, Array]:
         """(free, tied) of some transformed features, of shapes (K, d) and (d,)."""
-        xp = self.backend.xp
-        root = self.root if columns is None else xp.take(self.root, columns, axis=1)
-        deviation = self.deviation if columns is None else xp.take(self.deviation, columns, axis=1)
+        root, deviation = self._at(columns)
         with one_blas_thread(self.backend):
             tied = self.tied_center @ root
         return tied + deviation, tied
@@ -89,8 +92,7 @@ class MahalanobisCenters(SparseCenters):
 
     def _transformed_form(self, columns: Array, log_prior: list[float]) -> tuple[Array, LinearForm]:
         """Some columns of the root, and the decision on these features, less the tied center."""
-        xp, tied = self.backend.xp, self.backend.zeros(columns.shape[0])
-        root, deviation = (xp.take(a, columns, axis=1) for a in (self.root, self.deviation))
+        (root, deviation), tied = self._at(columns), self.backend.zeros(columns.shape[0])
         return root, squared_distance_form(deviation, tied, None, log_prior, self.backend)
 
     def path_terms(

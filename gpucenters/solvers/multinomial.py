@@ -126,9 +126,7 @@ class MultinomialCenters(Centers):
             return MultinomialSelection(every, h, tuple(p), to_float(xp.sum(h)), 0.0)
         columns, dual, found = self._search(count, p, ctx, h_at_start)
         support, gain = xp.take(columns, found.support), xp.take(dual.h, found.support)
-        positive = int(xp.count_nonzero(gain > 0))
-        if positive < count:
-            warn_of_no_gain(m, positive)
+        warn_of_no_gain(gain, count, m)
         # A feature alone has one share in each class: every support of one feature has the value 0.
         gap = max(dual.value - found.value, 0.0) if count > 1 else 0.0
         return MultinomialSelection(support, gain, tuple(dual.p), found.value, gap)

@@ -93,9 +93,7 @@ class ShrunkenCenters(Centers):
             above = key > edge
         support = xp.nonzero(above)[0]
         if self.threshold is None and not isinstance(k, str):
-            positive = int(xp.count_nonzero(self.size > 0))
-            if positive < count:
-                warn_of_no_gain(m, positive)
+            warn_of_no_gain(self.size, count, m)
         if support.shape[0] == 0:
             warn(
                 "no feature survives: all class centroids are shrunken to the mean of all samples, "
@@ -211,10 +209,6 @@ def solve_shrunken(
     ctx : Context
     offset : float or "median"
         s0: a number, or the median of s over the features.
-
-    Returns
-    -------
-    ShrunkenCenters
 
     Raises
     ------

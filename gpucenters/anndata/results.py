@@ -10,7 +10,7 @@ import pandas as pd
 
 from ..arrays.functions import to_host
 from ..estimators.blocked import BlockGains
-from ..estimators.permutation import adjusted
+from ..estimators.permutation import benjamini_hochberg
 from ..solvers.selection import ranking_key, warn
 from ..statistics import ClassSums, Statistics
 from .data import Comparison
@@ -141,7 +141,7 @@ def ranked(
     scores, pvalues = np.where(down, -found.gain, found.gain), found.pvalues
     tested = np.ones(len(scores), dtype=bool) if tested is None else tested
     of_tests = np.ones(len(scores))
-    of_tests[tested] = adjusted(pvalues[tested])
+    of_tests[tested] = benjamini_hochberg(pvalues[tested])
     return {
         "scores": np.where(tested, scores, 0.0),
         "logfoldchanges": log_fold_changes(found.means, base),

@@ -14,11 +14,11 @@ from ..arrays.backend import backend_of
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.convert import as_block, put_columns, take_columns
 from ..solvers.centers import Centers
 from ..solvers.decisions import log_softmax, softmax
-from ..solvers.permutation import NullGain
+from ..solvers.null_gains import NullGain
 from ..solvers.priors import log_priors
 from ..solvers.selection import Selection, check_k
 from .fitted import learned

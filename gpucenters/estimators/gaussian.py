@@ -12,17 +12,17 @@ from ..arrays.context import Context
 from ..arrays.functions import chi2_tail
 from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
-from ..blocks.block import Block
+from ..blocks import Block
 from ..reductions.distances import distance_scores
 from ..solvers.blocked import GaussianBlocks
 from ..solvers.densities import negative_log_density
 from ..solvers.gaussian import (
     GaussianCenters,
     check_gaussian,
+    gaussian_ratio,
     solve_gaussian,
 )
-from ..solvers.null_gains import gaussian_null_gain, gaussian_ratio
-from ..solvers.permutation import NullGain
+from ..solvers.null_gains import NullGain, gaussian_null_gain
 from ..solvers.priors import check_priors, log_priors
 from ..statistics.base import Recipe
 from ..statistics.moments import ClassMoments

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._docstrings import filled
 from ..arrays.context import Context
 from ..arrays.typing import Array
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.samples import Samples
 from ..solvers.gmeb.hyperplanes import Hyperplanes, MarginProblems, Parameters
 from ..solvers.selection import Selection, warn

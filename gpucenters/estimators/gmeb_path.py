@@ -11,7 +11,7 @@ from sklearn.base import clone
 from .._docstrings import filled
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.namespace import to_numpy
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.samples import Samples, check_every_class, check_weights
 from ..solvers.gmeb.hyperplanes import Hyperplanes, MarginProblems
 from .base import read_only

@@ -8,10 +8,9 @@ from typing import Any, Self
 
 from .._docstrings import filled
 from ..arrays.context import Context
-from ..blocks.block import Block
+from ..blocks import Block
 from ..solvers.centers import needs_full
-from ..solvers.null_gains import shrunken_null_gain
-from ..solvers.permutation import NullGain
+from ..solvers.null_gains import NullGain, shrunken_null_gain
 from ..solvers.priors import check_priors
 from ..solvers.shrunken import ShrunkenCenters, check_offset, check_threshold, solve_shrunken
 from ..statistics.base import Recipe

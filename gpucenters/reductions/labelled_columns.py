@@ -19,7 +19,7 @@ from .half_weight import JointHalf
 
 
 @dataclass(frozen=True, eq=False)
-class Labels:
+class PermutedCodes:
     """Class codes of n samples in p permutations of the observed labels.
 
     Attributes
@@ -58,13 +58,13 @@ class LabelledColumns:
         Each column ascending.
     origin : array of integers of shape (n, b)
         The sample of each value.
-    labels : Labels
+    labels : PermutedCodes
     """
 
     backend: Backend
     values: Array
     origin: Array
-    labels: Labels
+    labels: PermutedCodes
 
     @property
     def shape(self) -> tuple[int, int]:

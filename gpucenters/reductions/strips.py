@@ -15,17 +15,17 @@ import numpy as np
 from ..arrays import sparsetools
 from ..arrays.backend import Backend
 from ..arrays.context import Context
+from ..arrays.functions import repeat_per_row
 from ..arrays.grid import ranges, row_ranges
 from ..arrays.namespace import array_namespace, is_numpy, sparse_module, stored_once, to_numpy
-from ..arrays.operations import repeat_per_row, sorted_lines_of_rows
-from ..arrays.row_labels import ClassLists
+from ..arrays.sorting import ClassLists, sorted_lines_of_rows
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.dense import DenseBlock
 from ..blocks.sparse import INT32, SparseBlock
 from .half_weight import enough_stored
-from .labelled_columns import LabelledColumns, Labels
+from .labelled_columns import LabelledColumns, PermutedCodes
 from .medians import stored_per_column
 from .moments import EXACT_INTEGERS, is_ill_conditioned
 from .sorted_columns import SortedColumns
@@ -75,14 +75,16 @@ class DenseStrip:
         shift = xp.take_along_axis(lines, xp.argmin(off, axis=1)[:, None], axis=1)
         return lines - shift, shift[:, 0]
 
-    def label_sums(self, labels: Labels, start: int, stop: int, *, relative: bool = False) -> Array:
+    def label_sums(
+        self, labels: PermutedCodes, start: int, stop: int, *, relative: bool = False
+    ) -> Array:
         """Sums of x over each class of each permutation, in some columns: (K, b, p), float64.
 
         Exact where values are integers and sums are less than 2^53.
 
         Parameters
         ----------
-        labels : Labels
+        labels : PermutedCodes
         start, stop : int
         relative : bool
             Of x less its shift, a value of the column, so that an offset of the column does not
@@ -93,7 +95,9 @@ class DenseStrip:
         total = xp.sum(lines, axis=1) if _sums_are_exact(lines) else None
         return _sums_of_classes(lambda d: lines @ d, labels, total)
 
-    def label_moments(self, labels: Labels, start: int, stop: int) -> tuple[Array, Array, Array]:
+    def label_moments(
+        self, labels: PermutedCodes, start: int, stop: int
+    ) -> tuple[Array, Array, Array]:
         """Relative sums, sums of squares about the class means, and the shift of each column.
 
         Two arrays of shape (K, b, p), and one of shape (b,).
@@ -113,7 +117,7 @@ class DenseStrip:
         self,
         task: Task,
         results: int,
-        labels: Labels,
+        labels: PermutedCodes,
         start: int,
         stop: int,
         ctx: Context,
@@ -128,7 +132,7 @@ class DenseStrip:
         task : callable
             Gives ``results`` arrays with a number for each column of its own.
         results : int
-        labels : Labels
+        labels : PermutedCodes
         start, stop : int
         ctx : Context
         """
@@ -210,7 +214,9 @@ class SparseStrip:
     def _one(self) -> SparseArray:
         return self.matrix.backend.xp.ones((self.matrix.shape[0], 1))
 
-    def label_sums(self, labels: Labels, start: int, stop: int, *, relative: bool = False) -> Array:
+    def label_sums(
+        self, labels: PermutedCodes, start: int, stop: int, *, relative: bool = False
+    ) -> Array:
         """Sums of x over each class of each permutation: see `DenseStrip`."""
         e = self._relative(start, stop) if relative else self._entries(start, stop)
         total = self._product(e, e.z, self._one)[:, 0] if _sums_are_exact(e.z) else None
@@ -227,7 +233,9 @@ class SparseStrip:
         part = sparse_module(xp).csr_matrix((values, e.rows, e.offsets), shape=shape)
         return stored_once(part) @ factor
 
-    def label_moments(self, labels: Labels, start: int, stop: int) -> tuple[Array, Array, Array]:
+    def label_moments(
+        self, labels: PermutedCodes, start: int, stop: int
+    ) -> tuple[Array, Array, Array]:
         """Sums, and sums of squares about the class means: see `DenseStrip`."""
         e = self._relative(start, stop, squares=True)
 
@@ -250,7 +258,7 @@ class SparseStrip:
         self,
         task: Task,
         results: int,
-        labels: Labels,
+        labels: PermutedCodes,
         start: int,
         stop: int,
         ctx: Context,
@@ -324,11 +332,11 @@ def _sums_are_exact(values: SparseArray) -> bool:
     return bool(np.sum(np.abs(values)) < EXACT_INTEGERS)
 
 
-def _class_weight(labels: Labels) -> Array:
+def _class_weight(labels: PermutedCodes) -> Array:
     return labels.samples.backend.asarray(labels.samples.class_weight)[:, None, None]
 
 
-def _about_class_means(total: Array, square: Array, labels: Labels) -> Array:
+def _about_class_means(total: Array, square: Array, labels: PermutedCodes) -> Array:
     """Sums of squares about the class means, from sums of x and x^2; 0 for those of rounding."""
     weight = _class_weight(labels)
     found = square - total * (total / weight)
@@ -337,7 +345,7 @@ def _about_class_means(total: Array, square: Array, labels: Labels) -> Array:
 
 
 def _sums_of_classes(
-    product: Callable[[Array], Array], labels: Labels, total: Array | None
+    product: Callable[[Array], Array], labels: PermutedCodes, total: Array | None
 ) -> Array:
     """``product`` of the indicator of each class: (K, b, p).
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from .._docstrings import filled
@@ -19,9 +19,9 @@ from ..arrays.functions import (
     to_floats,
 )
 from ..arrays.typing import Array
-from ..blocks.block import Block
-from ..blocks.readers import Binarized
+from ..blocks import Block
 from ..blocks.samples import Samples
+from ..blocks.transforms import Binarized
 from ..statistics.base import Recipe
 from ..statistics.class_sums import ClassSums
 from .centers import SparseCenters
@@ -152,6 +152,16 @@ def solve_bernoulli(sums: ClassSums, ctx: Context, alpha: float) -> BernoulliCen
     if loss < _CANCELS * -tied:
         loss = -to_float(ctx.sum_columns(fill_free, m, len(weight)))
     return BernoulliCenters(backend, tuple(weight), gain, loss, None, total, alpha)
+
+
+def bernoulli_ratio(sums: ClassSums, ctx: Context) -> Array:
+    """The gain without smoothing, half of the G statistic of each 2 x K table: (m,)."""
+    backend, weight, (k, m) = sums.backend, sums.class_weight, sums.shape
+
+    def gain(part: slice) -> Array:
+        return bernoulli_gain(sums.total[:, part], weight, 0.0, backend)
+
+    return backend.xp.concat(ctx.map_columns(gain, m, k))
 
 
 def bernoulli_gain(total: Array, weights: list[float], alpha: float, backend: Backend) -> Array:
@@ -295,4 +305,4 @@ def binarized(block: Block, threshold: float | None, caller: str) -> Block:
             f"binarize={threshold!r} would make ones of all zeros of sparse data: use a threshold "
             "of at least 0, or dense data."
         )
-    return block.read_as(Binarized(caller, threshold))
+    return replace(block, transform=Binarized(caller, threshold))

@@ -11,7 +11,7 @@ from ..arrays.backend import Backend, restore_or_host
 from ..arrays.context import Context
 from ..arrays.functions import index_mask, to_float, to_host
 from ..arrays.typing import Array
-from ..blocks.block import Block
+from ..blocks import Block
 from .close_scores import PairForm
 from .decisions import Decision, LinearDecision, LinearForm, PathTerms, linear_terms
 from .selection import Selection, resolve_k, select
@@ -228,6 +228,9 @@ class SupportCenters(Centers):
             raise needs_full(f"k={k!r}, that is {count} features of which {kept} are kept,")
         found = self.kept.select(count, ctx)
         return replace(found, support=self.backend.xp.take(support, found.support))
+
+    def select_each(self, ks: list[int], ctx: Context) -> NoReturn:
+        raise needs_full("The path of predictions for several k")
 
     def located(self, support: Array) -> tuple[Centers, Array]:
         return self.kept, self.backend.xp.searchsorted(self.selection.support, support)

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import math
 import numbers
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from .._docstrings import filled
-from ..arrays.backend import Backend
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, backend_of, index_mask, row_sums, to_float
+from ..arrays.functions import array_namespace, index_mask, row_sums, to_float
 from ..arrays.typing import Array
-from ..blocks.block import Block
-from ..blocks.errors import raise_overflow
-from ..blocks.readers import Squared
+from ..blocks import Block
 from ..blocks.samples import Samples
+from ..blocks.transforms import Squared
+from ..blocks.validation import raise_overflow
 from ..reductions.distances import distance_scores, with_far_features
 from ..reductions.products import product
-from ..statistics.base import Recipe
+from ..statistics.base import Recipe, Statistics
 from ..statistics.moments import ClassMoments
 from .centers import SparseCenters
 from .close_scores import UNIT_ROUNDOFF
@@ -150,7 +149,7 @@ def _expanded_scores(block: Block, columns: Array, params: Params, ctx: Context)
         slope, curve, base = (a[1:, :] - a[:1, :] for a in (slope, curve, base))
     zeros = xp.zeros_like(base[0, :])
     found = product(block, columns, zeros, xp.permute_dims(slope, (1, 0)), ctx)
-    squares = block.read_as(Squared("gaussian_scores"))
+    squares = replace(block, transform=Squared())
     found = found + product(squares, columns, zeros, xp.permute_dims(curve, (1, 0)), ctx)
     return found + row_sums(base)
 
@@ -160,13 +159,18 @@ def _offset(log_prior: list[float]) -> list[float]:
 
 
 def gaussian_gain(
-    variance: Array, between: Array, weight: list[float], pooling: float, epsilon: float
+    variance: Array,
+    between: Array,
+    classes: Statistics | Samples,
+    pooling: float,
+    epsilon: float,
 ) -> tuple[Array, Array]:
     """(gain, pooled and smoothed variances of the classes) of some features: shapes (b,), (K, b).
 
     ``gain = W/2 [log(1 + b/u) + sum_c p_c g(z_c)]`` with ``g(z) = z - log(1 + z)``, where u is the
     mean u_c, ``u_c = (1 - a) v_c + a vbar + e``, and ``z_c = u_c / u - 1``. The first term is that
-    of one-way analysis of variance, the second that of Bartlett's test.
+    of one-way analysis of variance, the second that of Bartlett's test. Up to W (n eps)^2 it is the
+    rounding of sums of n samples, and 0.
 
     Parameters
     ----------
@@ -174,14 +178,14 @@ def gaussian_gain(
         v_c, the variances of the classes.
     between : array of shape (b,)
         b: the variance of the class means.
-    weight : list of K floats
-        W_c.
+    classes : Statistics or Samples
+        What has the weights of the classes.
     pooling, epsilon : float
         a and e.
     """
-    xp, total = array_namespace(variance), sum(weight)
+    xp, weight, total = array_namespace(variance), classes.class_weight, sum(classes.class_weight)
     off = variance - variance[0, :]
-    p = backend_of(variance).asarray([w / total for w in weight])[:, None]
+    p = classes.backend.asarray([w / total for w in weight])[:, None]
     mean_off = xp.sum(p * off, axis=0)
     mean = variance[0, :] + mean_off
     smoothed = (1 - pooling) * variance + pooling * mean + epsilon
@@ -194,16 +198,21 @@ def gaussian_gain(
     ratio = xp.where(small, smoothed, one) / xp.where(small, safe * one, one)
     excess = xp.where(small, z - xp.log(ratio), log_excess(z))
     spread = xp.sum(p * excess, axis=0)
-    return total / 2 * (xp.log1p(between / safe) + spread), smoothed
+    gain = total / 2 * (xp.log1p(between / safe) + spread)
+    return zero_up_to_rounding(gain, classes), smoothed
+
+
+def zero_up_to_rounding(gain: Array, classes: Statistics | Samples) -> Array:
+    """The gain, with 0 up to W (n eps)^2."""
+    bound = sum(classes.class_weight) * (sum(classes.count) * EPS) ** 2
+    return zero_up_to(array_namespace(gain).zeros_like(gain) + bound, gain)
 
 
 def class_variances(
     total: Array,
     centred: Array,
-    weight: list[float],
-    n: int,
+    classes: Statistics | Samples,
     ddof: float,
-    backend: Backend,
     shift: Array | float = 0.0,
 ) -> tuple[Array, Array, Array]:
     """(v_c, variance of the class means, variance of all samples) of some features.
@@ -214,15 +223,13 @@ def class_variances(
     ----------
     total, centred : arrays of shape (K, b)
         Class sums, and sums of squares about the class means.
-    weight : list of K floats
-        W_c.
-    n : int
-        Samples of positive weight.
+    classes : Statistics or Samples
+        What has the weights of the classes, and the numbers of their samples.
     ddof : float
-    backend : Backend
     shift : array of shape (b,), or 0
         What the values were reduced by before they were summed.
     """
+    backend, weight, n = classes.backend, classes.class_weight, sum(classes.count)
     xp, w = backend.xp, backend.asarray(weight)[:, None]
     deviation, grand = class_deviations(total, weight, backend)
     between = xp.sum(w * deviation * deviation, axis=0) / sum(weight)
@@ -268,13 +275,12 @@ def solve_gaussian(
         whose squares underflow where nothing smooths it.
     """
     backend, xp, weight = moments.backend, moments.backend.xp, moments.class_weight
-    (k, m), n, total = moments.shape, sum(moments.count), moments.total
+    (k, m), total = moments.shape, moments.total
     _check_freedom(moments, ddof)
     variance, gain, of_all = backend.zeros((k, m)), backend.zeros(m), backend.zeros(m)
 
     def spread(part: slice) -> None:
-        parts = total[:, part], moments.centred_at(part)
-        found = class_variances(*parts, weight, n, ddof, backend)
+        found = class_variances(total[:, part], moments.centred_at(part), moments, ddof)
         variance[:, part], gain[part], of_all[part] = found  # the gain holds b for now
 
     ctx.map_columns(spread, m, k)
@@ -284,9 +290,8 @@ def solve_gaussian(
 
     def fill(part: slice) -> Array:
         some = of_all[part] > 0
-        found, u = gaussian_gain(variance[:, part], gain[part], weight, pooling, epsilon)
-        found = zero_up_to(xp.zeros_like(found) + sum(weight) * (n * EPS) ** 2, found)
-        gain[part] = xp.where(some, found, xp.zeros_like(found))
+        between = gain[part]
+        gain[part], u = gaussian_gain(variance[:, part], between, moments, pooling, epsilon)
         variance[:, part] = xp.where(some, u, xp.zeros_like(u))
         logs = xp.log(2 * math.pi * xp.where(u > 0, u, xp.ones_like(u))) + 1
         return xp.sum(xp.where(some, w * logs / 2, xp.zeros_like(u)), keepdims=True)[0, :]
@@ -298,6 +303,23 @@ def solve_gaussian(
         bad = xp.nonzero(~xp.isfinite(gain))[0]
         raise_overflow(int(bad[0]) if bad.shape[0] else 0)
     return GaussianCenters(backend, tuple(weight), gain, loss, None, total, variance, epsilon)
+
+
+def gaussian_ratio(moments: ClassMoments, ctx: Context, pooling: float) -> Array:
+    """The gain without smoothing, half of a likelihood-ratio statistic: (m,).
+
+    Infinite where a feature that varies has a variance of zero.
+    """
+    xp, (k, m) = moments.backend.xp, moments.shape
+
+    def gain(part: slice) -> Array:
+        sums = moments.total[:, part], moments.centred_at(part)
+        variance, between, of_all = class_variances(*sums, moments, 0)
+        found, u = gaussian_gain(variance, between, moments, pooling, 0.0)
+        infinite = (of_all > 0) & xp.any(u <= 0, axis=0)
+        return xp.where(infinite, xp.full_like(found, math.inf), found)
+
+    return xp.concat(ctx.map_columns(gain, m, k))
 
 
 def _check_freedom(moments: ClassMoments, ddof: int) -> None:

@@ -17,9 +17,9 @@ from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.convert import as_block, put_columns, take_columns
 from ..solvers.centers import Centers
+from ..solvers.data import log_priors
 from ..solvers.decisions import log_softmax, softmax
 from ..solvers.null_gains import NullGain
-from ..solvers.priors import log_priors
 from ..solvers.selection import Selection, check_k
 from .fitted import learned
 from .model import Classifier, read_only

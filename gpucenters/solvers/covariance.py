@@ -14,6 +14,7 @@ from ..arrays.linalg import gram
 from ..arrays.namespace import is_sparse
 from ..arrays.typing import Array
 from ..statistics.cross_moments import CrossMoments
+from .data import as_number
 from .scaling import (
     EPS,
     are_repetitions,
@@ -38,17 +39,13 @@ def check_covariance(covariance: Any, shrinkage: Any) -> None:
         raise ValueError(
             f"covariance={covariance!r} is not valid: use 'pooled', 'total' or a matrix."
         )
-    if isinstance(shrinkage, str):
-        valid = shrinkage in ("auto", "ledoit-wolf")
-    else:
-        number = isinstance(shrinkage, numbers.Real) and not isinstance(shrinkage, bool)
-        valid = shrinkage is None or (number and 0 <= shrinkage <= 1)
-    if not valid:
+    named = isinstance(shrinkage, str) and shrinkage in ("auto", "ledoit-wolf")
+    if shrinkage is not None and not named and not 0 <= as_number(shrinkage) <= 1:
         raise ValueError(
             f"shrinkage={shrinkage!r} is not valid: use 'auto', None, a number in [0, 1] or "
             "'ledoit-wolf'."
         )
-    if is_named(shrinkage, "ledoit-wolf") and not is_named(covariance, "pooled"):
+    if named and shrinkage == "ledoit-wolf" and not is_named(covariance, "pooled"):
         raise ValueError(
             "shrinkage='ledoit-wolf' is estimated from the residuals within the classes: it needs "
             "covariance='pooled'."

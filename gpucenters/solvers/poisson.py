@@ -19,10 +19,9 @@ from ..reductions.products import product
 from ..statistics.base import Recipe
 from ..statistics.class_sums import ExposedSums
 from .centers import SparseCenters
-from .data import exposed_samples, row_totals, solve_from_data
+from .data import check_alpha, exposed_samples, row_totals, solve_from_data
 from .decisions import LinearForm, PathTerms, linear_terms
 from .divergence import log1p, phi
-from .priors import check_alpha
 from .scaling import EPS, variance_divisor, zero_up_to
 
 SCALES = (None, "dispersion")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -18,7 +17,7 @@ from ..blocks.validation import raise_overflow
 from ..statistics.base import Recipe
 from ..statistics.moments import ClassMoments
 from .centers import Centers
-from .data import solve_from_data
+from .data import as_number, solve_from_data
 from .decisions import LinearForm
 from .l2 import class_deviations, zero_if_constant
 from .scaling import EPS, check_underflow, variance_divisor
@@ -288,8 +287,7 @@ def _median(values: Array) -> float:
 
 def check_threshold(threshold: Any, name: str = "threshold") -> None:
     """Raise a ValueError unless it is a finite number of 0 or more."""
-    number = isinstance(threshold, numbers.Real) and not isinstance(threshold, bool)
-    if not number or not 0 <= float(threshold) < math.inf:
+    if not 0 <= as_number(threshold) < math.inf:
         raise ValueError(f"{name}={threshold!r} is not valid: use a number of 0 or more.")
 
 

@@ -17,6 +17,7 @@ from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.transforms import NotNegative
 from ..solvers.blocked import PoissonBlocks
+from ..solvers.data import check_alpha
 from ..solvers.decisions import Decision
 from ..solvers.null_gains import NullGain, poisson_null_gain
 from ..solvers.poisson import (
@@ -26,7 +27,6 @@ from ..solvers.poisson import (
     poisson_ratio,
     solve_poisson,
 )
-from ..solvers.priors import check_alpha
 from ..statistics.base import Recipe
 from ..statistics.class_sums import ExposedSums
 from .base import read_only

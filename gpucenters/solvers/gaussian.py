@@ -22,11 +22,10 @@ from ..statistics.moments import ClassMoments
 from .centers import SparseCenters
 from .close_scores import UNIT_ROUNDOFF
 from .data import solve_from_data
-from .decisions import Decision, of_priors
+from .decisions import Decision, PathTerms, of_priors
 from .densities import DensityTerms, Params, negative_log_density
 from .divergence import log_excess
 from .l2 import class_deviations, zero_if_constant
-from .path_scores import PathTerms
 from .scaling import EPS, check_underflow, zero_up_to
 
 
@@ -75,11 +74,8 @@ class GaussianCenters(SparseCenters):
         p = self.backend.asarray([w / sum(self.class_weight) for w in self.class_weight])[:, None]
         return xp.sum(p * (variance + deviation * deviation), axis=0)
 
-    def decision(
-        self, support: Array, log_prior: list[float], columns: Array | None = None
-    ) -> Decision:
-        columns = support if columns is None else columns
-        return GaussianDecision(columns, self.density_params(support), log_prior)
+    def decision(self, support: Array, log_prior: list[float]) -> Decision:
+        return GaussianDecision(support, self.density_params(support), log_prior)
 
     def density_params(self, columns: Array | None) -> Params:
         """Tied means, deviations of the class means, 1 / variance and log(variance) / 2: (K, d)."""

@@ -15,6 +15,7 @@ from ..arrays.typing import Array
 from ..blocks.block import Block
 from ..blocks.samples import Samples
 from ..solvers.gmeb.hyperplanes import Hyperplanes, MarginProblems, Parameters
+from ..solvers.priors import real_number
 from ..solvers.selection import Selection, warn
 from .base import FeatureSelector, LinearClassifier, read_only
 from .fitted import Fitted, learned
@@ -221,8 +222,8 @@ class GMEBClassifier(FeatureSelector, LinearClassifier):
 
 def check_positive(name: str, value: Any, *, zero: bool = False) -> None:
     """Raise a ValueError unless a parameter is a finite number above zero, or zero if allowed."""
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
-    if not real or not math.isfinite(value) or value < 0 or (value == 0 and not zero):
+    number = real_number(value)
+    if not (number >= 0 if zero else number > 0) or number == math.inf:
         raise ValueError(
             f"{name}={value!r} is not valid: use a finite number {'>=' if zero else '>'} 0."
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -28,7 +27,7 @@ from .centers import LinearCenters
 from .data import solve_from_data
 from .decisions import FeatureForm, LinearForm
 from .divergence import phi
-from .priors import check_alpha
+from .priors import check_alpha, real_number
 
 _CANCELS = 1e-2  # the share of a loss below which a difference of two losses loses digits
 
@@ -279,11 +278,7 @@ def check_binarize(binarize: Any) -> float | None:
     """``binarize`` if it is None or a number, as a float; a ValueError for anything else."""
     if binarize is None:
         return None
-    try:
-        number = isinstance(binarize, numbers.Real) and not isinstance(binarize, bool)
-        value = float(binarize) if number else math.nan
-    except OverflowError:
-        value = math.nan
+    value = real_number(binarize)
     if math.isnan(value):
         raise ValueError(
             f"binarize={binarize!r} is not valid: use a number that float64 can hold, or None for "

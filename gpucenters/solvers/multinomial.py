@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -23,7 +22,7 @@ from .data import solve_from_data
 from .decisions import LinearForm
 from .divergence import divergence
 from .duality import DualPoint, solve_dual
-from .priors import check_alpha
+from .priors import check_alpha, real_number
 from .selection import Selection, resolve_k, warn_of_no_gain
 from .swaps import Screen, SupportValue, best_support
 
@@ -276,11 +275,7 @@ def solve_multinomial(
 
 def check_tol(tol: Any) -> float:
     """The tolerance as a float: not negative; a ValueError for anything else."""
-    try:
-        number = isinstance(tol, numbers.Real) and not isinstance(tol, bool)
-        value = float(tol) if number else math.nan
-    except OverflowError:
-        value = math.nan
+    value = real_number(tol)
     if not 0 <= value < math.inf:
         raise ValueError(f"tol={tol!r} is not valid: use a number that is not negative.")
     return value

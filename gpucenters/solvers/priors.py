@@ -18,13 +18,18 @@ _ACCEPTED = {
 # The smoothing parameter of naive Bayes models.
 
 
+def real_number(value: Any) -> float:
+    """A number as a float; NaN for what is no number, or one beyond float64."""
+    try:
+        number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+        return float(value) if number else math.nan
+    except OverflowError:
+        return math.nan
+
+
 def check_alpha(alpha: Any) -> float:
     """``alpha`` as a float, at least 1e-10; raises for anything but a number from 0 to 1e100."""
-    try:
-        number = isinstance(alpha, numbers.Real) and not isinstance(alpha, bool)
-        value = float(alpha) if number else math.nan
-    except OverflowError:
-        value = math.nan
+    value = real_number(alpha)
     if not 0 <= value <= _MOST_ALPHA:
         raise ValueError(
             f"alpha={alpha!r} is not valid: use one number from 0 to {_MOST_ALPHA:g}, the same for "

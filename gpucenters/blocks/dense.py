@@ -14,12 +14,11 @@ from ..arrays.context import Context
 from ..arrays.grid import dense_grid, ranges
 from ..arrays.namespace import array_namespace, is_cupy, is_numpy
 from ..arrays.on_disk import OnDisk
-from ..arrays.row_labels import RowLabels
 from ..arrays.typing import Array
 from ..arrays.uploads import Upload, sendable
-from . import errors
-from .readers import Reader, refuse
 from .samples import Samples
+from .transforms import ValueTransform
+from .validation import Place, as_float64, check_values
 
 Part = TypeVar("Part")
 
@@ -34,23 +33,19 @@ class DenseBlock:
         Never changed, never copied whole; chunks are widened and moved on their own.
     backend : Backend
         Where the work is done.
-    reader : Reader or None
-        What the values are read as.
+    transform : ValueTransform or None
+        Of each value.
     """
 
     array: Any
     backend: Backend
-    reader: Reader | None = None
+    transform: ValueTransform | None = None
     has_implicit_zeros: ClassVar[bool] = False
 
     @property
     def shape(self) -> tuple[int, int]:
         """(n, m)."""
         return self.array.shape
-
-    def read_as(self, reader: Reader) -> DenseBlock:
-        """The block with its values read by ``reader``."""
-        return replace(self, reader=reader)
 
     def rows(self, start: int, stop: int, ctx: Context) -> DenseBlock:
         """The rows start..stop, a view."""
@@ -69,7 +64,7 @@ class DenseBlock:
     def widen(self, part: Any, row: int, columns: Any) -> Array:
         """A part of the array on ``backend`` and read; its row and columns are for errors."""
         if part.dtype == object:
-            part = errors.as_float64(part, row, columns)
+            part = as_float64(part, row, columns)
         if self.upload is not None:
             part = self.upload.send(sendable(part))[0]
         with backend_of(part).current():
@@ -77,7 +72,7 @@ class DenseBlock:
             if not xp.isdtype(part.dtype, (xp.float32, xp.float64)):
                 part = xp.astype(part, xp.float64)
         part = self.backend.move(part)
-        return part if self.reader is None else self.reader(part)
+        return part if self.transform is None else self.transform(part)
 
     @cached_property
     def upload(self) -> Upload | None:
@@ -111,7 +106,7 @@ class DenseBlock:
         rows, width = dense_grid(n, m, self.chunk_size(ctx), samples.n_classes)
         columns = [slice(*cut) for cut in ranges(m, width)]
         for cut in ctx.progress(ranges(n, rows), -(-n // rows), "rows added"):
-            yield RowStrip(self, slice(*cut), samples.row_labels(*cut), columns)
+            yield RowStrip(self, slice(*cut), samples.of_rows(*cut), columns)
 
     def map_rows(
         self,
@@ -160,19 +155,15 @@ class DenseBlock:
     def check_finite(self, squares: bool, ctx: Context) -> None:
         """Raise for the first value that is not finite, or is refused: see `Block`."""
         n, m = self.shape
-        plain = replace(self, reader=None)
+        plain = replace(self, transform=None)
         rows, columns = dense_grid(n, m, self.chunk_size(ctx))
-        for start, stop in ranges(m, columns):
-            for top, bottom in ranges(n, rows):
-                chunk = plain.chunk((top, bottom), (start, stop))
-                bad = errors.first_bad(chunk, squares, self.backend.xp)
-                if bad is not None:
-                    errors.raise_bad_value(float(chunk[bad]), start + bad[1], top + bad[0])
-                if self.reader is None:
-                    continue
-                bad = errors.first_bad(self.reader(chunk), False, self.backend.xp)
-                if bad is not None:
-                    refuse(self.reader, chunk[bad], start + bad[1], top + bad[0])
+        for c in ranges(m, columns):
+            for r in ranges(n, rows):
+
+                def place(at: tuple[int, ...], top: int = r[0], left: int = c[0]) -> Place:
+                    return top + at[0], left + at[1]
+
+                check_values(plain.chunk(r, c), squares, self.transform, place)
 
 
 @dataclass(frozen=True)
@@ -183,15 +174,14 @@ class RowStrip:
     ----------
     block : DenseBlock
     rows : slice
-    labels : RowLabels
-        Their classes and weights.
+    samples : Samples
     columns : list of slices
         The grid: they can be read side by side.
     """
 
     block: DenseBlock
     rows: slice
-    labels: RowLabels
+    samples: Samples
     columns: list[slice]
 
     def read(self, columns: slice) -> Array:

@@ -19,15 +19,15 @@ from ..arrays import sparsetools
 from ..arrays.backend import Backend, backend_of
 from ..arrays.cached import cached_property
 from ..arrays.context import Context
+from ..arrays.functions import repeat_per_row
 from ..arrays.grid import entry_ranges, partitions, row_ranges
-from ..arrays.namespace import array_namespace, is_cupy, is_numpy, to_numpy
+from ..arrays.namespace import is_cupy, is_numpy, to_numpy
 from ..arrays.on_disk import OnDisk
-from ..arrays.operations import repeat_per_row
 from ..arrays.typing import Namespace
 from ..arrays.typing import NumPyOrCuPy as Array
 from ..arrays.uploads import Upload, sendable
-from . import errors
-from .readers import Reader, refuse
+from .transforms import ValueTransform
+from .validation import Place, check_values
 
 INT32 = 2**31
 _FEW_ENTRIES = 16  # a search for each entry is cheap if there is one in so many
@@ -83,6 +83,10 @@ class Entries:
         """The column number of each entry."""
         return self.minor if self.by_row else self._major()
 
+    def place(self, at: tuple[int, ...]) -> Place:
+        """The row and the column of one entry."""
+        return int(self.rows()[at]), int(self.columns()[at])
+
     def _of_minor(self, per_minor: Array) -> Array:
         return self.backend.xp.take(per_minor, self.minor)
 
@@ -112,8 +116,8 @@ class SparseBlock:
         True for CSR, False for CSC.
     backend : Backend
         Where the work is done.
-    reader : Reader or None
-        What the entries are read as; it must leave 0 as it is.
+    transform : ValueTransform or None
+        Of each value; it leaves 0 as it is.
     """
 
     data: Array
@@ -122,7 +126,7 @@ class SparseBlock:
     shape: tuple[int, int]
     by_row: bool
     backend: Backend
-    reader: Reader | None = None
+    transform: ValueTransform | None = None
 
     has_implicit_zeros: ClassVar[bool] = True
 
@@ -172,7 +176,7 @@ class SparseBlock:
     def all_entries(self) -> Entries:
         """All entries of a resident matrix in one run."""
         major = self.shape[0 if self.by_row else 1]
-        values = self.data if self.reader is None else self.reader(self.data)
+        values = self.data if self.transform is None else self.transform(self.data)
         return Entries(self.backend, self.indices, values, self.indptr, 0, major, self.by_row)
 
     def major_entries(
@@ -197,7 +201,7 @@ class SparseBlock:
             minor, values, offsets = self._upload.send(minor, sendable(values), offsets)
         elif not self.resident:
             minor, values, offsets = (self.backend.move(part) for part in (minor, values, offsets))
-        values = values if self.reader is None else self.reader(values)
+        values = values if self.transform is None else self.transform(values)
         return Entries(self.backend, minor, values, offsets, first, last, self.by_row)
 
     @cached_property
@@ -258,10 +262,6 @@ class SparseBlock:
         return self.indices[left:right], self.data[left:right], offsets
 
     # --- parts of the matrix -------------------------------------------------------------------
-
-    def read_as(self, reader: Reader) -> SparseBlock:
-        """The block with its stored values read by ``reader``."""
-        return replace(self, reader=reader)
 
     def rows(self, start: int, stop: int, ctx: Context) -> SparseBlock:
         """The rows start..stop: see `Block`."""
@@ -326,18 +326,8 @@ class SparseBlock:
 
     def check_finite(self, squares: bool, ctx: Context) -> None:
         """Raise for the first value that is not finite, or is refused: see `Block`."""
-        for entries in replace(self, reader=None).entries(ctx):
-            xp = array_namespace(entries.values)
-            bad = errors.first_bad(entries.values, squares, xp)
-            if bad is not None:
-                row, column = int(entries.rows()[bad]), int(entries.columns()[bad])
-                errors.raise_bad_value(float(entries.values[bad]), column, row)
-            if self.reader is None:
-                continue
-            bad = errors.first_bad(self.reader(entries.values), False, xp)
-            if bad is not None:
-                row, column = int(entries.rows()[bad]), int(entries.columns()[bad])
-                refuse(self.reader, entries.values[bad], column, row)
+        for entries in replace(self, transform=None).entries(ctx):
+            check_values(entries.values, squares, self.transform, entries.place)
 
 
 def _storable(values: Array, xp: Namespace) -> Array:

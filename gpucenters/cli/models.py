@@ -83,7 +83,7 @@ def make_model(options: ModelOptions) -> Any:
         For an option that the model does not take, and for a value that is wrong for any data.
     """
     from ..arrays.backend import HOST
-    from ..arrays.grid import resolve_budget
+    from ..arrays.context import resolve_budget
 
     assert options.estimator is not None
     name = options.estimator.value

@@ -15,9 +15,10 @@ from ..arrays.backend import HOST, Backend, backend_of
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.inputs import concatenated, exact_values
 from ..arrays.namespace import array_namespace, is_sparse, sparse_module, to_numpy
-from ..blocks.errors import raise_bad_value, raise_overflow
+from ..blocks.convert import as_block
 from ..blocks.samples import check_weights, make_samples, raise_without_weight
 from ..blocks.sparse import SparseBlock
+from ..blocks.validation import raise_overflow
 from ..estimators.centers import L1CenterClassifier, L2CenterClassifier
 from ..estimators.fitted import Fitted
 from ..estimators.naive_bayes import SparseBernoulliNB
@@ -224,30 +225,16 @@ def _cut(
         X = checked_partition(model, X, rows, form)
         if X is None:
             return (None,) * len(ranges)
-        with backend_of(X).current():
-            _check_finite(X)
+        here = backend_of(X)
+        with here.current():
+            # Later, partitions cannot be told apart.
+            as_block(X, here, checked=True).check_finite(False, Context.of(here))
             if is_sparse(X):  # most columns of text are in no range
                 X = X[:, np.concatenate(ranges)].tocsc()
                 ranges = np.split(np.arange(X.shape[1]), np.cumsum([r.size for r in ranges])[:-1])
             return tuple(X[:, columns] for columns in ranges)
     except Exception as error:
         raise named(error, i) from error
-
-
-def _check_finite(X: Any) -> None:
-    """Raise for a value that is not finite: later, partitions cannot be told apart."""
-    xp = array_namespace(X)
-    values = X.data if is_sparse(X) else X
-    if bool(xp.all(xp.isfinite(values))):
-        return
-    if is_sparse(X):
-        entries = X.tocoo()
-        at = int(xp.nonzero(~xp.isfinite(entries.data))[0][0])
-        row, feature, value = int(entries.row[at]), int(entries.col[at]), entries.data[at]
-    else:
-        row, feature = (int(x[0]) for x in xp.nonzero(~xp.isfinite(X)))
-        value = X[row, feature]
-    raise_bad_value(float(value), feature, row)
 
 
 def _joined(parts: list[Any]) -> Any:

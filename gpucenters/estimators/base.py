@@ -14,7 +14,7 @@ from ..arrays.backend import backend_of
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.convert import as_block, put_columns, take_columns
 from ..solvers.centers import Centers
 from ..solvers.decisions import log_softmax, softmax

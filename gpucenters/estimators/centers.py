@@ -9,7 +9,7 @@ import numpy as np
 from .._docstrings import filled
 from ..arrays.context import Context
 from ..arrays.namespace import to_numpy
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.samples import Samples
 from ..solvers.l1 import solve_l1
 from ..solvers.l2 import L2Centers, solve_l2

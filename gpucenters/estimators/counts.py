@@ -10,7 +10,7 @@ from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.namespace import array_namespace, to_numpy
 from ..arrays.typing import Array
-from ..blocks.block import Block
+from ..blocks import Block
 from ..solvers.blocked import WithinBlocks
 from ..solvers.priors import check_alpha, class_log_prior
 from .base import FeatureSelector, read_only

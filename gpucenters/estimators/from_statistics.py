@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.inputs import exact_values
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.samples import Samples, raise_without_weight
 from ..solvers.centers import Centers, needs_full
 from ..solvers.selection import warn

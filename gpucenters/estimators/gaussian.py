@@ -12,7 +12,7 @@ from ..arrays.context import Context
 from ..arrays.functions import chi2_tail
 from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
-from ..blocks.block import Block
+from ..blocks import Block
 from ..reductions.distances import distance_scores
 from ..solvers.blocked import GaussianBlocks
 from ..solvers.gaussian import (

@@ -15,7 +15,7 @@ from .._docstrings import filled
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.samples import Samples, check_every_class, check_weights
 from ..solvers.gmeb.hyperplanes import Hyperplanes, MarginProblems, Parameters
 from ..solvers.priors import real_number

@@ -10,7 +10,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from .._docstrings import filled
 from ..arrays.context import Context
 from ..arrays.typing import Array
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.samples import Samples
 from ..reductions.products import product
 from ..solvers.centers import Centers, needs_full

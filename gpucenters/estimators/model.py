@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import numbers
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, Self
@@ -17,10 +18,10 @@ from ..arrays.backend import Backend, resolve_backend
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.namespace import array_namespace, to_numpy
 from ..arrays.typing import Array
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.convert import as_block
-from ..blocks.readers import Reader
 from ..blocks.samples import Samples, check_every_class, make_samples
+from ..blocks.transforms import ValueTransform
 from ..solvers.centers import Centers
 from ..solvers.decisions import Decision
 from ..solvers.selection import Selection
@@ -157,14 +158,13 @@ class Classifier(ClassifierMixin, BaseEstimator):
         n, k = len(codes), len(classes)
         return make_samples(codes, n, ctx.backend, n_classes=k, sample_weight=weight)
 
-    def _reader(self) -> Reader | None:
-        """What this model reads in place of each value of X; None for the values themselves."""
+    def _value_transform(self) -> ValueTransform | None:
+        """What this model takes in place of each value of X; None for the values themselves."""
         return None
 
     def _read(self, block: Block) -> Block:
-        """The block with its values read as this model takes them."""
-        reader = self._reader()
-        return block if reader is None else block.read_as(reader)
+        """The block with its values as this model takes them."""
+        return replace(block, transform=self._value_transform())
 
     def _check_parameters(self) -> None:
         """Raise for parameters that are wrong whatever the data are."""
@@ -257,7 +257,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
     def _rows(self, X: Any, ctx: Context) -> Block:
         """Rows to predict, checked, as this model reads them."""
         # Products with the values as they are need no sum of duplicate entries.
-        summed = not self._linear or self._reader() is not None
+        summed = not self._linear or self._value_transform() is not None
         return self._read(as_block(X, ctx.backend, summed=summed, checked=True))
 
     def _score_rows(self, X: Any, method: str, *, relative: bool = False) -> tuple[Array, Backend]:

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from .._docstrings import filled
 from ..arrays.context import Context
-from ..blocks.block import Block
+from ..blocks import Block
 from ..solvers.centers import needs_full
 from ..solvers.null_gains import NullGain, shrunken_null_gain
 from ..solvers.priors import check_priors

@@ -39,6 +39,7 @@ CLASSES: dict[str, Any] = {
     for kind in (*_OF_ALL, *(found(path) for model in MODELS for path in model.holds))
 }
 _MOST_FEATURES = 2**36  # the class sums of more take a terabyte: no fit has them
+_RENAMED = {"reader": "transform"}  # fields, and what they are called now
 _INTEGERS = ("support", "columns", "ill_conditioned")
 
 
@@ -158,7 +159,7 @@ class Unpacker:
         parts = {name: self.unpack(v) for name, v in content.items()}
         if kind == "dict":
             return parts
-        made = CLASSES[kind]
+        made, parts = CLASSES[kind], {_RENAMED.get(name, name): v for name, v in parts.items()}
         if any(f.name == "backend" for f in fields(made)):
             parts["backend"] = self._backend
         return made(**parts)

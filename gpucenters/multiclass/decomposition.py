@@ -20,7 +20,7 @@ from ..arrays.context import Context
 from ..arrays.inputs import exact_values
 from ..arrays.namespace import array_namespace, to_numpy
 from ..arrays.typing import Array
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.samples import raise_without_weight
 from ..estimators.fitted import Fitted
 from ..estimators.from_statistics import StatisticsClassifier

@@ -11,14 +11,14 @@ import numpy as np
 from ..arrays import sparsetools
 from ..arrays.backend import backend_of
 from ..arrays.context import Context
+from ..arrays.functions import add_at
 from ..arrays.grid import partitions, ranges, row_ranges
 from ..arrays.namespace import to_numpy
-from ..arrays.operations import add_at
-from ..arrays.row_labels import ClassLists
+from ..arrays.sorting import ClassLists
 from ..arrays.threads import Scratch
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.dense import DenseBlock
 from ..blocks.samples import Samples
 from ..blocks.sparse import SparseBlock
@@ -195,7 +195,7 @@ def _perhaps_not_zero(
     enough = enough_stored(stored, min(samples.class_weight), weighted=weighted)
     if worth_a_count_by_class(stored, enough, matrix.nnz, samples.n_classes):
         held = backend.zeros((samples.n_classes, matrix.shape[1]))
-        ones = replace(matrix, data=_ones(matrix), reader=None)
+        ones = replace(matrix, data=_ones(matrix), transform=None)
         add_class_sums(ones, samples, RawSums(held), ctx)
         enough = perhaps_half(held, backend.asarray(samples.class_weight))
     columns = xp.nonzero(enough)[0]

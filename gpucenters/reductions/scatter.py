@@ -24,7 +24,7 @@ from ..arrays.grid import full_width_ranges, row_ranges
 from ..arrays.linalg import add_gram
 from ..arrays.namespace import array_namespace, is_numpy
 from ..arrays.typing import Array
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.dense import DenseBlock
 from ..blocks.samples import Samples
 from ..blocks.sparse import SparseBlock

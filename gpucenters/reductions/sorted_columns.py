@@ -11,13 +11,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..arrays import list_kernels
+from ..arrays import kernels
 from ..arrays.backend import Backend
 from ..arrays.context import Context
-from ..arrays.functions import to_floats
+from ..arrays.functions import add_at, to_floats
 from ..arrays.grid import ranges
-from ..arrays.operations import add_at, sorted_lines, sorted_lines_of_rows
-from ..arrays.row_labels import ClassLists
+from ..arrays.sorting import ClassLists, sorted_lines, sorted_lines_of_rows
 from ..arrays.threads import Scratch
 from ..arrays.typing import Array
 from ..blocks.samples import Samples
@@ -81,12 +80,6 @@ class SortedColumns:
         return xp.reshape(xp.take(array, xp.reshape(inside, (-1,))), position.shape)
 
     @property
-    def _lists(self) -> list_kernels.Lists:
-        """What the kernels for CUDA read."""
-        parts = self.values, self.start, self.size, self.zero_at, self.zero_mass, self.cumulative
-        return list_kernels.Lists(*parts)
-
-    @property
     def plain(self) -> bool:
         """Whether each item is one stored value of weight one."""
         return self.zero_at is None and self.cumulative is None
@@ -135,7 +128,7 @@ class SortedColumns:
         """
         if not self.backend.sync_is_expensive:
             return None
-        return list_kernels.class_intervals(self._lists, half.least, half.most)
+        return kernels.class_intervals(self, half.least, half.most)
 
     def joint_interval(
         self, half: JointHalf, low: Array, high: Array
@@ -154,7 +147,7 @@ class SortedColumns:
         if not self.backend.sync_is_expensive:
             return None
         least, most = half.goal - half.tolerance, half.goal + half.tolerance
-        return list_kernels.joint_intervals(self._lists, half.factor, least, most, low, high)
+        return kernels.joint_intervals(self, half.factor, least, most, low, high)
 
     def weighted_sums(self, f: Callable[..., Array], *parameters: Array) -> Array:
         """Sums over the items x of their weight times ``f(x, *p)``.
@@ -176,7 +169,7 @@ class SortedColumns:
         if not self.backend.sync_is_expensive:
             return self.weighted_sums(f, *parameters)
         stored = self._stored(self.size)
-        sums = list_kernels.distance_sums(self.values, self.start, stored, self.weights, *ends)
+        sums = kernels.distance_sums(self.values, self.start, stored, self.weights, *ends)
         if self.zero_mass is None:
             return sums
         at_zero = f(self.backend.zeros(self.shape), *parameters)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..arrays.operations import add_at, repeat_per_row, segment_sort
+from ..arrays.functions import add_at, repeat_per_row
+from ..arrays.sorting import segment_sort
 from ..arrays.typing import NumPyOrCuPy as Array
 from ..blocks.samples import Samples
 from ..blocks.sparse import INT32

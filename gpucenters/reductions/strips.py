@@ -15,13 +15,13 @@ import numpy as np
 from ..arrays import sparsetools
 from ..arrays.backend import Backend
 from ..arrays.context import Context
+from ..arrays.functions import repeat_per_row
 from ..arrays.grid import ranges, row_ranges
 from ..arrays.namespace import array_namespace, is_numpy, sparse_module, stored_once, to_numpy
-from ..arrays.operations import repeat_per_row, sorted_lines_of_rows
-from ..arrays.row_labels import ClassLists
+from ..arrays.sorting import ClassLists, sorted_lines_of_rows
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.dense import DenseBlock
 from ..blocks.sparse import INT32, SparseBlock
 from .half_weight import enough_stored

@@ -13,13 +13,13 @@ import numpy as np
 from ..arrays.backend import Backend
 from ..arrays.cached import cached_property
 from ..arrays.context import Context
+from ..arrays.functions import filled
 from ..arrays.grid import ranges
 from ..arrays.linalg import gram
 from ..arrays.namespace import is_numpy, sparse_module, stored_once, to_numpy
-from ..arrays.operations import filled
 from ..arrays.typing import Array, SparseMatrix
 from ..arrays.typing import NumPyOrCuPy as SparseArray
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.dense import DenseBlock
 from ..blocks.samples import Samples
 from .class_sums import RawSums, add_class_sums

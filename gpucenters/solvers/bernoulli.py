@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from .._docstrings import filled
@@ -18,9 +18,9 @@ from ..arrays.functions import (
     to_floats,
 )
 from ..arrays.typing import Array
-from ..blocks.block import Block
-from ..blocks.readers import Binarized
+from ..blocks import Block
 from ..blocks.samples import Samples
+from ..blocks.transforms import Binarized
 from ..statistics.base import Recipe
 from ..statistics.class_sums import ClassSums
 from .centers import LinearCenters
@@ -300,4 +300,4 @@ def binarized(block: Block, threshold: float | None, caller: str) -> Block:
             f"binarize={threshold!r} would make ones of all zeros of sparse data: use a threshold "
             "of at least 0, or dense data."
         )
-    return block.read_as(Binarized(caller, threshold))
+    return replace(block, transform=Binarized(caller, threshold))

@@ -14,7 +14,7 @@ from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.functions import array_namespace, to_float
 from ..arrays.typing import Array
-from ..blocks.errors import raise_overflow
+from ..blocks.validation import raise_overflow
 from ..statistics.base import Statistics
 from .bernoulli import bernoulli_gain
 from .gaussian import class_variances

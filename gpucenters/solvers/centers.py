@@ -11,7 +11,7 @@ from ..arrays.backend import Backend, restore_or_host
 from ..arrays.context import Context
 from ..arrays.functions import index_mask, to_float, to_host
 from ..arrays.typing import Array
-from ..blocks.block import Block
+from ..blocks import Block
 from .close_scores import PairForm
 from .decisions import Decision, FeatureForm, LinearDecision, LinearForm
 from .path_scores import PathTerms, linear_terms
@@ -249,6 +249,9 @@ class SupportCenters(Centers):
         found = self.kept.select(count, ctx)
         return replace(found, support=self.backend.xp.take(support, found.support))
 
+    def select_each(self, ks: list[int], ctx: Context) -> NoReturn:
+        raise needs_full("The path of predictions for several k")
+
     def located(self, support: Array) -> tuple[Centers, Array]:
         return self.kept, self.backend.xp.searchsorted(self.selection.support, support)
 
@@ -276,10 +279,6 @@ class SupportCenters(Centers):
     ) -> Decision:
         centers, at = self.located(support)
         return centers.decision(at, log_prior, support)
-
-    def linear_form(self, support: Array, log_prior: list[float]) -> LinearForm:
-        centers, at = self.located(support)
-        return centers.linear_form(at, log_prior)
 
     def to(self, backend: Backend) -> Self:
         selection, kept = self.selection.to(backend), self.kept.to(backend)

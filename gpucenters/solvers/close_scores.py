@@ -23,7 +23,7 @@ from ..arrays.double_double import (
 )
 from ..arrays.functions import array_namespace, backend_of, index_mask, to_host
 from ..arrays.typing import Array
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.padded_rows import padded_rows
 
 UNIT_ROUNDOFF = 2.0**-53

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from ..arrays.backend import resolve_backend
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.typing import Array
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.convert import as_block
 from ..blocks.samples import Samples, check_every_class, make_samples
 from ..reductions.products import product

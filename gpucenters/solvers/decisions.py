@@ -11,7 +11,7 @@ from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.functions import array_namespace, backend_of, row_sums, to_host
 from ..arrays.typing import Array
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.padded_rows import padded_rows
 from ..reductions.products import product, product_and_bound, products
 from .close_scores import UNIT_ROUNDOFF, PairForm, Rounding, compare_close_scores

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from .._docstrings import filled
@@ -11,10 +11,10 @@ from ..arrays.cached import cached_property
 from ..arrays.context import Context
 from ..arrays.functions import array_namespace, index_mask, row_sums, to_float
 from ..arrays.typing import Array
-from ..blocks.block import Block
-from ..blocks.errors import raise_overflow
-from ..blocks.readers import Squared
+from ..blocks import Block
 from ..blocks.samples import Samples
+from ..blocks.transforms import Squared
+from ..blocks.validation import raise_overflow
 from ..reductions.distances import FAR, distance_scores, with_far_features
 from ..reductions.products import product
 from ..statistics.base import Recipe, Statistics
@@ -145,11 +145,25 @@ class GaussianDecision:
                 slope, curve, base = (a[1:, :] - a[:1, :] for a in (slope, curve, base))
             zeros = xp.zeros_like(base[0, :])
             found = product(block, columns, zeros, xp.permute_dims(slope, (1, 0)), ctx)
-            squares = block.read_as(Squared("gaussian_scores"))
+            squares = replace(block, transform=Squared())
             found = found + product(squares, columns, zeros, xp.permute_dims(curve, (1, 0)), ctx)
             return found + row_sums(base)
 
         return with_far_features(expanded, block, *distance) + offset
+
+
+def _expanded_scores(block: Block, columns: Array, params: Params, ctx: Context) -> Array:
+    """The score of a row of zeros, and for each stored value x (2 mean - x) / (2 u)."""
+    xp, (tied, deviation, inverse, half_log) = block.backend.xp, params
+    mean = tied + deviation
+    slope, curve, base = mean * inverse, -inverse / 2, -half_log - mean * mean * inverse / 2
+    if mean.shape[0] == 2:
+        slope, curve, base = (a[1:, :] - a[:1, :] for a in (slope, curve, base))
+    zeros = xp.zeros_like(base[0, :])
+    found = product(block, columns, zeros, xp.permute_dims(slope, (1, 0)), ctx)
+    squares = replace(block, transform=Squared())
+    found = found + product(squares, columns, zeros, xp.permute_dims(curve, (1, 0)), ctx)
+    return found + row_sums(base)
 
 
 def _offset(log_prior: list[float]) -> list[float]:

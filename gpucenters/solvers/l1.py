@@ -11,9 +11,9 @@ from .._docstrings import filled
 from ..arrays.context import Context
 from ..arrays.functions import array_namespace, clip_negative, to_float
 from ..arrays.typing import Array
-from ..blocks.block import Block
-from ..blocks.errors import raise_overflow
+from ..blocks import Block
 from ..blocks.samples import Samples
+from ..blocks.validation import raise_overflow
 from ..reductions.distances import distance_scores
 from ..reductions.half_weight import ClassHalf, JointHalf
 from ..reductions.labelled_columns import LabelledColumns

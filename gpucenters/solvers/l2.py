@@ -12,9 +12,9 @@ from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.functions import array_namespace, row_sums, scaled_differences, to_float, to_floats
 from ..arrays.typing import Array
-from ..blocks.block import Block
-from ..blocks.errors import raise_overflow
+from ..blocks import Block
 from ..blocks.samples import Samples
+from ..blocks.validation import raise_overflow
 from ..statistics.base import Recipe, Statistics
 from ..statistics.moments import ClassMoments
 from .centers import LinearCenters

@@ -12,7 +12,7 @@ from ..arrays.double_double import Double
 from ..arrays.functions import to_float
 from ..arrays.linalg import one_blas_thread, quadratic_forms
 from ..arrays.typing import Array
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.convert import as_block
 from ..reductions.products import product
 from ..reductions.segment_sums import LinearTerms

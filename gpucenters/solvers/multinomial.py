@@ -12,9 +12,9 @@ from .._docstrings import filled
 from ..arrays.context import Context
 from ..arrays.functions import array_namespace, index_mask, row_sums, to_float, to_floats
 from ..arrays.typing import Array
-from ..blocks.block import Block
-from ..blocks.readers import NotNegative
+from ..blocks import Block
 from ..blocks.samples import Samples
+from ..blocks.transforms import NotNegative
 from ..statistics.base import Recipe
 from ..statistics.class_sums import ClassSums, feature_sums
 from .centers import Centers
@@ -334,7 +334,7 @@ def multinomial_nb(
     alpha, tol = check_alpha(alpha), check_tol(tol)
 
     def solve(block: Block, samples: Samples, ctx: Context) -> MultinomialCenters:
-        block = block.read_as(NotNegative("multinomial_nb"))
+        block = replace(block, transform=NotNegative("multinomial_nb"))
         sums = Recipe("class sums").of(block, samples, ctx)
         return solve_multinomial(sums, ctx, alpha, tol)
 

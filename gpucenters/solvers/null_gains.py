@@ -16,7 +16,7 @@ from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.functions import array_namespace
 from ..arrays.typing import Array
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.samples import Samples
 from ..reductions.labelled_columns import PermutedCodes
 from ..reductions.strips import Strip

@@ -17,7 +17,7 @@ from itertools import pairwise
 from ..arrays.context import Context
 from ..arrays.functions import array_namespace, backend_of, index_mask, row_sums, to_host
 from ..arrays.typing import Array
-from ..blocks.block import Block
+from ..blocks import Block
 from ..reductions.products import add_products, products
 from ..reductions.segment_sums import segment_sums, segment_totals
 from .centers import Centers, SparseCenters

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from ..arrays.context import Context
 from ..arrays.functions import array_namespace, backend_of, to_float, to_host
 from ..arrays.typing import Array
-from ..blocks.block import Block
+from ..blocks import Block
 from ..reductions.segment_sums import LinearTerms, Terms
 from .close_scores import UNIT_ROUNDOFF
 from .decisions import FeatureForm, of_priors

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from ..arrays.context import Context
 from ..arrays.functions import clip_negative, running_max, to_host
 from ..arrays.linalg import one_blas_thread
-from ..arrays.thresholds import Thresholds
+from ..arrays.sorting import Thresholds
 from ..arrays.typing import Array
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.samples import Samples
 from ..reductions.labelled_columns import PermutedCodes
 from ..reductions.strips import column_strips

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from .._docstrings import filled
 from ..arrays.context import Context
 from ..arrays.functions import array_namespace, index_mask, to_float
 from ..arrays.typing import Array
-from ..blocks.block import Block
-from ..blocks.errors import raise_overflow
-from ..blocks.readers import NotNegative
+from ..blocks import Block
 from ..blocks.samples import Samples
+from ..blocks.transforms import NotNegative
+from ..blocks.validation import raise_overflow
 from ..reductions.products import product
 from ..statistics.base import Recipe
 from ..statistics.class_sums import ExposedSums
@@ -360,7 +360,7 @@ def poisson_nb(
     kind = "given" if given is not None else "unit" if exposure is None else "total"
 
     def solve(block: Block, samples: Samples, ctx: Context) -> PoissonCenters:
-        block = block.read_as(NotNegative("poisson_nb"))
+        block = replace(block, transform=NotNegative("poisson_nb"))
         squares = scale is not None
         samples = exposed_samples(block, samples, kind, given, ctx, squares=squares)
         recipe = Recipe("exposed sums", per_feature=squares, exposure=kind)

@@ -18,9 +18,9 @@ from ..arrays.context import Context, TooLargeError
 from ..arrays.functions import to_host, writable
 from ..arrays.inputs import exact_values
 from ..arrays.typing import Array
-from ..blocks.block import Block
-from ..blocks.readers import Reader
+from ..blocks import Block
 from ..blocks.samples import Samples
+from ..blocks.transforms import ValueTransform
 from ..reductions.class_sums import RawSums
 
 
@@ -32,8 +32,8 @@ class Recipe:
     ----------
     kind : str
         What they hold: "class sums", "exposed sums", "class moments" or "cross moments".
-    reader : Reader or None
-        What the values of X were read as.
+    transform : ValueTransform or None
+        Of the values of X.
     per_feature : bool
         Whether second moments are kept for each feature, or only their sum over the features.
     fourth : bool
@@ -47,7 +47,7 @@ class Recipe:
     """
 
     kind: str
-    reader: Reader | None = None
+    transform: ValueTransform | None = None
     per_feature: bool = False
     fourth: bool = False
     final: tuple[float, ...] | None = None
@@ -58,7 +58,7 @@ class Recipe:
         """Whether statistics made so hold all that a model needs."""
         return (
             self.kind == needed.kind
-            and self.reader == needed.reader
+            and self.transform == needed.transform
             and self.per_feature >= needed.per_feature
             and self.fourth >= needed.fourth
             and self.exposure in (needed.exposure, "given")
@@ -80,14 +80,14 @@ class Recipe:
         Raises
         ------
         ValueError
-            For values that are not finite, that the block's reader refuses, or whose squares
+            For values that are not finite, that the block's transform refuses, or whose squares
             overflow. They are searched for only if a sum is not finite.
         """
         return _KINDS[self.kind].of(block, samples, ctx, self, mergeable=mergeable)
 
     def __str__(self) -> str:
         parts = [self.kind]
-        parts += [f"of values read by {self.reader}"] if self.reader else []
+        parts += [f"of values under {self.transform}"] if self.transform else []
         parts += ["with second moments for each feature"] if self.per_feature else []
         parts += [f"with {self.exposure} exposures"] if self.exposure else []
         parts += ["with fourth moments"] if self.fourth else []
@@ -155,7 +155,7 @@ class Statistics:
                 f"the sums of {n_classes} classes x {block.shape[1]:,} features need {size:,} "
                 "bytes, more than there is."
             ) from error
-        recipe = replace(recipe, reader=block.reader)
+        recipe = replace(recipe, transform=block.transform)
         return cls(backend, recipe, [0.0] * n_classes, [0] * n_classes, **arrays)
 
     @classmethod

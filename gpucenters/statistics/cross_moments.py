@@ -10,9 +10,9 @@ from ..arrays.context import Context, TooLargeError
 from ..arrays.functions import to_float
 from ..arrays.linalg import one_blas_thread
 from ..arrays.typing import Array
-from ..blocks.block import Block
-from ..blocks.errors import LARGEST_SQUARABLE
+from ..blocks import Block
 from ..blocks.samples import Samples
+from ..blocks.validation import LARGEST_SQUARABLE
 from ..reductions.scatter import (
     Scatter,
     add_class_scatter,

@@ -10,9 +10,9 @@ from typing import ClassVar, Self
 from ..arrays.context import Context
 from ..arrays.functions import clip_negative, row_sums, to_float, to_floats
 from ..arrays.typing import Array
-from ..blocks.block import Block
-from ..blocks.errors import LARGEST_SQUARABLE
+from ..blocks import Block
 from ..blocks.samples import Samples
+from ..blocks.validation import LARGEST_SQUARABLE
 from ..reductions.class_sums import RawSums, add_class_sums
 from ..reductions.moments import (
     EXACT_INTEGERS,

@@ -12,7 +12,7 @@ from ...arrays.context import Context
 from ...arrays.functions import array_namespace, to_host
 from ...arrays.linalg import one_blas_thread
 from ...arrays.typing import Array
-from ...blocks.block import Block
+from ...blocks import Block
 from ...blocks.samples import Samples
 from ...reductions.working_columns import TwoClasses
 from ...statistics.base import Recipe

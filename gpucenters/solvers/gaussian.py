@@ -152,20 +152,6 @@ class GaussianDecision:
         return with_far_features(expanded, block, *distance) + offset
 
 
-def _expanded_scores(block: Block, columns: Array, params: Params, ctx: Context) -> Array:
-    """The score of a row of zeros, and for each stored value x (2 mean - x) / (2 u)."""
-    xp, (tied, deviation, inverse, half_log) = block.backend.xp, params
-    mean = tied + deviation
-    slope, curve, base = mean * inverse, -inverse / 2, -half_log - mean * mean * inverse / 2
-    if mean.shape[0] == 2:
-        slope, curve, base = (a[1:, :] - a[:1, :] for a in (slope, curve, base))
-    zeros = xp.zeros_like(base[0, :])
-    found = product(block, columns, zeros, xp.permute_dims(slope, (1, 0)), ctx)
-    squares = replace(block, transform=Squared())
-    found = found + product(squares, columns, zeros, xp.permute_dims(curve, (1, 0)), ctx)
-    return found + row_sums(base)
-
-
 def _offset(log_prior: list[float]) -> list[float]:
     return [log_prior[1] - log_prior[0]] if len(log_prior) == 2 else log_prior
 

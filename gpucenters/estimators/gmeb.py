@@ -1,4 +1,4 @@
-"""The globally best scaled margin classifier with scikit-learn's face."""
+"""The globally best scaled margin classifier with scikit-learn's face, and its bounds chosen."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import Samples, check_every_class, check_weights
-from ..solvers.gmeb.hyperplanes import Hyperplanes, MarginProblems, Parameters
+from ..solvers.gmeb.hyperplanes import Hyperplanes, MarginProblems
 from ..solvers.priors import real_number
 from ..solvers.selection import Selection, warn
 from .base import FeatureSelector, LinearClassifier, read_only
@@ -32,6 +32,16 @@ from .cross_validation import (
 )
 from .fitted import Fitted, learned
 from .validation import validated, work_backend
+
+
+def _number(name: str, doc: str) -> Any:
+    """A number of the solution; for more than two classes an array of those of all classes."""
+
+    def read(self: GMEBClassifier) -> Any:
+        found = getattr(self._centers(), name)
+        return found[0] if len(found) == 1 else np.asarray(found)
+
+    return learned(read, doc=doc)
 
 
 @filled
@@ -154,13 +164,15 @@ class GMEBClassifier(FeatureSelector, LinearClassifier):
         if isinstance(rounds, bool) or not isinstance(rounds, numbers.Integral) or rounds < 1:
             raise ValueError(f"max_iter={rounds!r} is not valid: use an int >= 1.")
 
-    def _solver_parameters(self) -> Parameters:
-        r_minus = self.r_plus if self.r_minus is None else self.r_minus
-        return Parameters(float(self.r_plus), float(r_minus), float(self.tol), int(self.max_iter))
+    def _solution(
+        self, problems: MarginProblems, ctx: Context, starts: list[Array] | None = None
+    ) -> tuple[Hyperplanes, list[Array]]:
+        """What `MarginProblems.solve` returns for these parameters."""
+        bounds = float(self.r_plus), float(self.r_plus if self.r_minus is None else self.r_minus)
+        return problems.solve(*bounds, float(self.tol), int(self.max_iter), ctx, starts)
 
     def _solve(self, block: Block, samples: Samples, ctx: Context) -> Fitted:
-        problems = MarginProblems.of(block, samples, ctx)
-        return self._solved(problems.solve(self._solver_parameters(), ctx)[0])
+        return self._solved(self._solution(MarginProblems.of(block, samples, ctx), ctx)[0])
 
     def _solved(self, found: Hyperplanes) -> Fitted:
         """The fitted state; warns of a gap that is too large."""
@@ -178,13 +190,6 @@ class GMEBClassifier(FeatureSelector, LinearClassifier):
     def _select(self, centers: Hyperplanes, ctx: Context) -> Selection:
         return centers.selected(self.threshold)
 
-    # --- the solution --------------------------------------------------------------------------
-
-    def _hyperplanes(self) -> Hyperplanes:
-        found = self._centers()
-        assert isinstance(found, Hyperplanes)
-        return found
-
     @learned
     def sigma_(self) -> Array:
         """The scales of the paper, of the shape of ``coef_``."""
@@ -192,45 +197,17 @@ class GMEBClassifier(FeatureSelector, LinearClassifier):
             "sigma", lambda found, _, ctx: read_only(self._widened(found.sigma, ctx))
         )
 
-    def _of_each(self, name: str) -> Any:
-        """A number of the solution: for more than two classes an array of those of all classes."""
-        found = getattr(self._hyperplanes(), name)
-        return found[0] if len(found) == 1 else np.asarray(found)
-
-    @learned
-    def theta_(self) -> Any:
-        """The share of class ``classes_[1]`` in the worst case."""
-        return self._of_each("t")
-
-    @learned
-    def multiplier_(self) -> Any:
-        """The multiplier of the bound on the norm."""
-        return self._of_each("multiplier")
-
-    @learned
-    def omega_(self) -> Any:
-        """The norm of the coefficients."""
-        return self._of_each("omega")
-
-    @learned
-    def objective_(self) -> Any:
-        """The hinge loss."""
-        return self._of_each("loss")
-
-    @learned
-    def lower_bound_(self) -> Any:
-        """What no coefficients can fall below."""
-        return self._of_each("bound")
+    theta_ = _number("t", "The share of class ``classes_[1]`` in the worst case.")
+    multiplier_ = _number("multiplier", "The multiplier of the bound on the norm.")
+    omega_ = _number("omega", "The norm of the coefficients.")
+    objective_ = _number("loss", "The hinge loss.")
+    lower_bound_ = _number("bound", "What no coefficients can fall below.")
+    n_iter_ = _number("rounds", "Rounds.")
 
     @learned
     def gap_(self) -> Any:
         """``objective_ - lower_bound_``."""
         return np.maximum(self.objective_ - self.lower_bound_, 0.0)
-
-    @learned
-    def n_iter_(self) -> Any:
-        """Rounds."""
-        return self._of_each("rounds")
 
 
 def check_positive(name: str, value: Any, *, zero: bool = False) -> None:
@@ -314,7 +291,7 @@ def _solutions(
     """The solutions of models one after the other, each a start for the next one."""
     problems, starts, found = MarginProblems.of(block, samples, ctx), None, []
     for model in models:
-        solution, starts = problems.solve(model._solver_parameters(), ctx, starts)
+        solution, starts = model._solution(problems, ctx, starts)
         found.append(solution)
     return found
 
@@ -437,9 +414,8 @@ class GMEBClassifierCV(GMEBClassifier):
         scores = self._fold_scores(models, X, y, sample_weight)
         chosen = choose(scores, self.rule, np.asarray(pairs).sum(axis=1))
         model = models[chosen].fit(X, y, sample_weight)
-        names = ("n_features_in_", "feature_names_in_")
-        attributes = {name: vars(model)[name] for name in names if name in vars(model)}
-        attributes |= {
+        of_data = {name: value for name, value in vars(model).items() if name.endswith("_in_")}
+        attributes = of_data | {
             "r_plus_": pairs[chosen][0],
             "r_minus_": pairs[chosen][1],
             "grid_": read_only(np.asarray(pairs)),

@@ -55,9 +55,9 @@ def stores_twice(indices: Array, indptr: Array, size: int, backend: Backend) -> 
     xp, starts = backend.xp, to_numpy(indptr)
     stored = int(starts[-1])
     by_table = is_numpy(xp) and sparsetools.AVAILABLE and size <= _WIDE * stored
-    step = CUDA_CHUNK if backend.sync_is_expensive else _LOOK_UPS
+    step = CUDA_CHUNK if backend.sync_is_expensive else _SORTED
     if by_table:  # which takes no more memory than a few numbers for each entry of its rows
-        step = max(step, size, stored // _MOST_TABLES)
+        step = max(_LOOK_UPS, size, stored // _MOST_TABLES)
 
     def any_twice(rows: tuple[int, int]) -> bool:
         first, last = rows
@@ -74,7 +74,8 @@ def stores_twice(indices: Array, indptr: Array, size: int, backend: Backend) -> 
 
 _WIDE = 8  # indices for each entry, from which on a sort takes less time than a table
 _MOST_TABLES = 8
-_LOOK_UPS = 2**20  # entries that a thread of the host looks at in one go
+_LOOK_UPS = 2**21  # entries that a thread looks up in one go: fewer take less than its start
+_SORTED = 2**20  # entries that a thread of the host sorts in one go
 
 
 def repeat_per_row(

@@ -23,8 +23,8 @@ from ..estimators.centers import L1CenterClassifier, L2CenterClassifier
 from ..estimators.fitted import Fitted, FittedModel, commit
 from ..estimators.naive_bayes import SparseBernoulliNB
 from ..estimators.validation import encode_against, host_labels, work_backend
-from ..reductions.half_weight import enough_stored, perhaps_half, worth_a_count_by_class
 from ..reductions.medians import absolute_sums, stored_per_column
+from ..reductions.sparse_sorting import enough_stored, perhaps_half, worth_a_count_by_class
 from ..solvers.l1 import L1Centers
 from .partitions import Data, Form, checked_partition, compute, first_form, named, task_name
 from .sums import FEWEST_LANES, folded, rows_of, summed
@@ -110,10 +110,7 @@ def _count(
             block, (n, k) = as_block(checked, ctx.backend, checked=True), (len(codes), len(classes))
             assert isinstance(block, SparseBlock)
             samples = make_samples(codes, n, ctx.backend, n_classes=k, sample_weight=sample_weight)
-            share = 1.0 / weight[samples.codes]
-            if samples.sample_weight is not None:
-                share = share * samples.sample_weight
-            loss = to_numpy(absolute_sums(block, share, ctx))
+            loss = to_numpy(absolute_sums(block, samples.shares(weight), ctx))
             if not np.all(np.isfinite(loss)):
                 block.check_finite(False, ctx)
                 raise_overflow(int(np.flatnonzero(~np.isfinite(loss))[0]))

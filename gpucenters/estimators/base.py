@@ -16,9 +16,9 @@ from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.convert import as_block, put_columns, take_columns
 from ..solvers.centers import Centers
+from ..solvers.data import log_priors
 from ..solvers.decisions import log_softmax, softmax
 from ..solvers.null_gains import NullGain
-from ..solvers.priors import log_priors
 from ..solvers.selection import Selection, check_k
 from .fitted import FittedModel, learned, read_only
 from .model import Classifier
@@ -193,7 +193,7 @@ class LinearClassifier(Classifier):
         """(coefficients of all features, constants)."""
 
         def widen(centers: Centers, selection: Selection, ctx: Context) -> tuple[Array, Array]:
-            shift, coef, offset, _ = decision.form
+            shift, coef, offset, *_ = decision.form
             xp = ctx.backend.xp
             coef_ = self._widened(xp.permute_dims(coef, (1, 0)), ctx)
             intercept = offset - shift @ coef

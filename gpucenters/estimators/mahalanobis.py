@@ -20,8 +20,8 @@ from ..solvers.covariance import (
     given_covariance,
     is_named,
 )
+from ..solvers.data import check_priors
 from ..solvers.mahalanobis import MahalanobisCenters, solve_mahalanobis
-from ..solvers.priors import check_priors
 from ..solvers.selection import Selection
 from ..statistics.base import Recipe
 from ..statistics.cross_moments import CrossMoments, check_size

@@ -19,7 +19,7 @@ from ..arrays.namespace import array_namespace, to_numpy
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.convert import as_block
-from ..blocks.samples import Samples, check_every_class, make_samples
+from ..blocks.samples import Samples, make_samples, raise_without_weight
 from ..blocks.transforms import ValueTransform
 from ..solvers.centers import Centers
 from ..solvers.decisions import Decision
@@ -110,7 +110,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
         def solve(ctx: Context) -> Fitted:
             block, samples = self._enter(checked, codes, classes, sample_weight, ctx)
-            check_every_class(samples, classes)
+            raise_without_weight(samples.count, classes)
             fitted = self._solve(block, samples, ctx)
             assert fitted.centers is not None
             fitted.selection = self._select(fitted.centers, ctx)

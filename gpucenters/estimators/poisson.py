@@ -19,7 +19,7 @@ from ..blocks import Block
 from ..blocks.samples import Samples, check_weights
 from ..blocks.transforms import NotNegative
 from ..solvers.blocked import PoissonBlocks
-from ..solvers.data import exposed_samples, require_exposure, row_totals
+from ..solvers.data import check_alpha, exposed_samples, require_exposure, row_totals
 from ..solvers.decisions import Decision
 from ..solvers.null_gains import NullGain, poisson_null_gain
 from ..solvers.poisson import (
@@ -29,7 +29,6 @@ from ..solvers.poisson import (
     poisson_ratio,
     solve_poisson,
 )
-from ..solvers.priors import check_alpha
 from ..statistics.base import Recipe, Statistics
 from ..statistics.class_sums import ExposedSums
 from .base import read_only

@@ -9,8 +9,8 @@ from .._docstrings import filled
 from ..arrays.context import Context
 from ..blocks import Block
 from ..solvers.centers import needs_full
+from ..solvers.data import check_priors
 from ..solvers.null_gains import NullGain, shrunken_null_gain
-from ..solvers.priors import check_priors
 from ..solvers.shrunken import ShrunkenCenters, check_offset, check_threshold, solve_shrunken
 from ..statistics.base import Recipe
 from ..statistics.moments import ClassMoments

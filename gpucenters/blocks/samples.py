@@ -91,11 +91,6 @@ class Samples:
         return None if e is None else 1.0 / np.where(e > 0, e, 1.0)
 
     @cached_property
-    def backend_exposure(self) -> Array | None:
-        """The exposures on the backend of the block."""
-        return None if self.exposure is None else self.backend.asarray(self.exposure)
-
-    @cached_property
     def backend_square_factors(self) -> Array | None:
         """The factors of squares on the backend of the block."""
         return None if self.square_factors is None else self.backend.asarray(self.square_factors)

@@ -16,7 +16,7 @@ from ..arrays.typing import Array
 from ..blocks.convert import as_block, scale_columns
 from ..blocks.samples import make_samples, raise_without_weight
 from ..blocks.transforms import NotNegative
-from ..solvers.priors import check_alpha
+from ..solvers.data import check_alpha
 from ..statistics.base import Recipe
 from .score_functions import log_share_ratio
 from .validation import (

@@ -12,12 +12,12 @@ import numpy as np
 from ..arrays import sparsetools
 from ..arrays.backend import Backend
 from ..arrays.cached import cached_property
+from ..arrays.functions import EXACT_INTEGERS
 from ..arrays.inputs import check_input
 from ..arrays.namespace import is_numpy, is_numpy_or_cupy, sparse_module, stored_once, to_numpy
 from ..arrays.typing import Array
 
 _LARGEST_WEIGHT = 1e100  # beyond it products of weights and values leave float64
-_EXACT_INTEGERS = 2.0**53  # integers below it are exact in float64
 _MOST_DENSE_CLASSES = 64  # whose indicator times rows is worth its arithmetic as a dense product
 
 
@@ -64,7 +64,7 @@ class Samples:
     def has_integer_weights(self) -> bool:
         """Whether all weights are integers with exact sums."""
         w = self.sample_weight
-        return w is None or bool(np.all(w == np.floor(w)) and np.sum(w) < _EXACT_INTEGERS)
+        return w is None or bool(np.all(w == np.floor(w)) and np.sum(w) < EXACT_INTEGERS)
 
     @cached_property
     def backend_codes(self) -> Array:

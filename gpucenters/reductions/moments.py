@@ -28,7 +28,6 @@ from .class_sums import RawSums, add_class_sums, count_nonzero
 #: Threshold on t^2 / (W q) above which q - t^2 / W is inaccurate: it is less than a tenth of q.
 LARGEST_SHARE = 0.9
 
-EXACT_INTEGERS = 2.0**53  # integers below it are exact in float64
 _UNUSED_SUMS = 1024  # for entries that a device cannot drop without waiting
 
 Number = TypeVar("Number", float, Array)

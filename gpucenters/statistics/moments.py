@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from ..arrays.context import Context
-from ..arrays.functions import clip_negative, row_sums, to_float, to_floats
+from ..arrays.functions import EXACT_INTEGERS, clip_negative, row_sums, to_float, to_floats
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import Samples
 from ..blocks.validation import LARGEST_SQUARABLE
 from ..reductions.class_sums import add_class_sums
 from ..reductions.moments import (
-    EXACT_INTEGERS,
     LARGEST_SHARE,
     CentredSums,
     add_centred,
@@ -249,9 +248,8 @@ class ClassMoments(Statistics, kind="class moments"):
         total, centred = centred_moments(block, columns, samples, ctx)
         square = centred + total * (total / self._divisors(samples.class_weight))
         self._keep_centred(columns, before, (total, square))
-        assert self.ill_total is not None and self.ill_centred is not None
-        sums = CentredSums(before, self.ill_total, self.ill_centred)
-        sums.add(samples.class_weight, total, centred)
+        kept: Any = self.ill_total, self.ill_centred
+        CentredSums(before, *kept).add(samples.class_weight, total, centred)
 
     def _keep_centred(
         self, columns: Array, weight: list[float], less: tuple[Array, Array] | None = None

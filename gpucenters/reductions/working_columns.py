@@ -6,7 +6,7 @@ An iterative solver works on a few columns of X, which are centred and scaled, i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 
@@ -24,35 +24,12 @@ from ..blocks.dense import DenseBlock
 from ..blocks.samples import Samples
 from .class_sums import RawSums, add_class_sums
 
-_STRIP = 2**22  # values of the dense rows that a device makes of sparse ones at a time
-
-
-class WorkingColumns(Protocol):
-    """Z = (X[:, columns] - shift) / scale, (n, d), on a backend."""
-
-    def product(self, w: Array) -> Array:
-        """``Z @ w``: (n,) from (d,)."""
-
-    def transposed_product(self, v: Array) -> Array:
-        """``Z.T @ v``: (d,) from (n,)."""
-
-    def gram(self, h: Array) -> Array:
-        """``Z.T @ diag(h) @ Z``: (d, d), for h >= 0 of shape (n,)."""
-
-    def squares(self, h: Array) -> Array:
-        """The diagonal of the same matrix: (d,)."""
-
-    def take(self, chosen: Array) -> WorkingColumns:
-        """Some of these columns."""
-
-    @property
-    def size(self) -> int:
-        """How many values are stored."""
+_DENSE_VALUES = 2**22  # of the rows that a device makes dense at a time
 
 
 @dataclass(frozen=True)
-class DenseColumns:
-    """Working columns as an array.
+class DenseWorkingColumns:
+    """Z = (X[:, columns] - shift) / scale, (n, d), as an array.
 
     Attributes
     ----------
@@ -65,34 +42,36 @@ class DenseColumns:
     array: Array
 
     def product(self, w: Array) -> Array:
-        """``Z @ w``."""
+        """``Z @ w``: (n,) from (d,)."""
         return self.array @ w
 
     def transposed_product(self, v: Array) -> Array:
-        """``Z.T @ v``."""
+        """``Z.T @ v``: (d,) from (n,)."""
         return v @ self.array
 
     def gram(self, h: Array) -> Array:
-        """``Z.T @ diag(h) @ Z``."""
+        """``Z.T @ diag(h) @ Z``: (d, d), for h >= 0 of shape (n,)."""
         return gram(self.array * self.backend.xp.sqrt(h)[:, None], self.backend)
 
     def squares(self, h: Array) -> Array:
-        """The diagonal of ``Z.T @ diag(h) @ Z``."""
+        """The diagonal of the same matrix: (d,)."""
         return h @ (self.array * self.array)
 
-    def take(self, chosen: Array) -> DenseColumns:
+    def take(self, chosen: Array) -> DenseWorkingColumns:
         """Some of these columns."""
-        return DenseColumns(self.backend, self.backend.xp.take(self.array, chosen, axis=1))
+        return DenseWorkingColumns(self.backend, self.backend.xp.take(self.array, chosen, axis=1))
 
     @property
-    def size(self) -> int:
-        """How many values are stored."""
-        return self.array.shape[0] * self.array.shape[1]
+    def stored_values(self) -> int:
+        """How many values are in memory."""
+        return self.array.size
 
 
 @dataclass(frozen=True)
-class SparseColumns:
-    """Working columns as a sparse matrix that is not centred: the shift is applied to results.
+class SparseWorkingColumns:
+    """Z as a sparse matrix that is not centred: the shift is applied to results.
+
+    The methods are those of `DenseWorkingColumns`.
 
     Attributes
     ----------
@@ -137,14 +116,14 @@ class SparseColumns:
         )
         return stored_once(squared) @ h - self.shift * (2 * (t @ h) - self.shift * h.sum())
 
-    def take(self, chosen: SparseArray) -> SparseColumns:
+    def take(self, chosen: SparseArray) -> SparseWorkingColumns:
         """Some of these columns."""
-        transposed = self.transposed[chosen]
-        return SparseColumns(self.backend, transposed.T.tocsr(), transposed, self.shift[chosen])
+        part, shift = self.transposed[chosen], self.shift[chosen]
+        return SparseWorkingColumns(self.backend, part.T.tocsr(), part, shift)
 
     @property
-    def size(self) -> int:
-        """How many values are stored."""
+    def stored_values(self) -> int:
+        """How many values are in memory."""
         return self.matrix.nnz
 
     def _raw_gram(self, h: SparseArray) -> SparseArray:
@@ -155,10 +134,13 @@ class SparseColumns:
             weighted = sparse_module(xp).csr_matrix(parts, shape=self.matrix.shape)
             return (self.transposed @ weighted).toarray()
         root, out = xp.sqrt(h), self.backend.zeros((d, d))
-        for start, stop in ranges(n, max(1, _STRIP // d)):
+        for start, stop in ranges(n, max(1, _DENSE_VALUES // d)):
             rows = filled(self.matrix[start:stop]) * root[start:stop, None]
             out += gram(rows, self.backend)
         return out
+
+
+WorkingColumns: TypeAlias = DenseWorkingColumns | SparseWorkingColumns
 
 
 def working_columns(
@@ -188,7 +170,7 @@ def working_columns(
         values = parts[0] if len(parts) == 1 else xp.concat(parts, axis=1)
         if rows is not None:
             values = xp.take(values, backend.asarray(rows), axis=0)
-        return DenseColumns(backend, (values - shift) / scale)
+        return DenseWorkingColumns(backend, (values - shift) / scale)
     part = block.select(columns, ctx, by_row=True)
     kind = sparse_module(xp).csr_matrix
     values = xp.astype(part.data, xp.float64) / xp.take(scale, part.indices)
@@ -196,8 +178,8 @@ def working_columns(
     if rows is not None:
         matrix = matrix[backend.asarray(rows)]
     if 2 * matrix.nnz >= matrix.shape[0] * matrix.shape[1]:
-        return DenseColumns(backend, filled(matrix) - shift / scale)
-    return SparseColumns(backend, matrix, matrix.T.tocsr(), shift / scale)
+        return DenseWorkingColumns(backend, filled(matrix) - shift / scale)
+    return SparseWorkingColumns(backend, matrix, matrix.T.tocsr(), shift / scale)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,9 @@ from .threads import run
 from .typing import Array, Namespace, SparseMatrix
 from .typing import NumPyOrCuPy as SharedArray
 
+EPS = 2.0**-52  # the spacing of float64 numbers at 1
+UNIT_ROUNDOFF = 2.0**-53  # the relative error of one operation on them, at most
+
 
 def to_float(x: Array) -> float:
     """A number from an array of no dimension. On a device this waits for it."""

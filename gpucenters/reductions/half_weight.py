@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays.functions import backend_of
+from ..arrays.functions import UNIT_ROUNDOFF, backend_of
 from ..arrays.grid import ranges
 from ..arrays.namespace import array_namespace, is_numpy, to_numpy
 from ..arrays.typing import Array
 from ..blocks.samples import Samples
 
 _INT_LIMIT = 2**63
-_UNIT_ROUNDOFF = 2.0**-53
 _ANY_ORDER = 1e-6  # more than sums of 10^9 weights differ by, or their tolerance
 _WORTH_SAMPLING = 512  # values of a line
 _DEVIATIONS = 1.5  # three standard deviations of a sample, each value of which is at random
@@ -22,7 +21,7 @@ _OF_RUNS = 1.6  # the same of one from ascending runs, where each run misses by 
 
 
 def _tolerance(samples: Samples) -> float:
-    return max(1e-12, 2 * sum(samples.count) * _UNIT_ROUNDOFF)
+    return max(1e-12, 2 * sum(samples.count) * UNIT_ROUNDOFF)
 
 
 @dataclass(frozen=True)

@@ -47,13 +47,7 @@ class Centers:
         return False
 
     def select(self, k: Any, ctx: Context | None = None) -> Selection:
-        """The features for this k.
-
-        Parameters
-        ----------
-        k : int, float or "all"
-        ctx : Context, optional
-        """
+        """The features for this k: an int, float or "all"."""
         raise NotImplementedError
 
     def select_each(self, ks: list[int], ctx: Context) -> Iterator[Selection]:
@@ -189,7 +183,7 @@ class SparseCenters(Centers):
         return linear_terms(self.linear_form(ranking, log_prior), ranking, log_prior)
 
 
-# Centers of which only those of a support are kept: the same predictions from less.
+# --- centers of which only those of a support are kept: the same predictions from less ---------
 
 
 @dataclass(frozen=True)
@@ -273,17 +267,9 @@ class SupportCenters(Centers):
 
 
 def keep_support(centers: Centers, selection: Selection, n_features: int, ctx: Context) -> Centers:
-    """The centers with what the features of a selection need.
+    """The centers with what the features of a selection need, of the ``n_features`` of X.
 
     As they are if these are all features, or if there is one solution for all.
-
-    Parameters
-    ----------
-    centers : Centers
-    selection : Selection
-    n_features : int
-        How many features X has.
-    ctx : Context
     """
     if selection.support.shape[0] == n_features or not centers.for_every_k:
         return centers

@@ -1,4 +1,4 @@
-"""From what users give to what solvers read: data, exposures, smoothing and priors."""
+"""What users give, as solvers read it: data, exposures, and parameters of several models."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def require_exposure(block: Block, exposure: Array, ctx: Context) -> None:
         )
 
 
-# --- numbers: smoothing of counts, and priors of classes ---------------------------------------
+# --- parameters that several models have: smoothing, scales and priors -------------------------
 
 
 def as_number(value: Any) -> float:
@@ -144,6 +144,12 @@ def check_alpha(alpha: Any) -> float:
             "every feature."
         )
     return max(value, _LEAST_ALPHA)
+
+
+def check_scale(scale: str | None) -> None:
+    """Raise a ValueError for an unknown scale."""
+    if scale is not None and (not isinstance(scale, str) or scale not in ("std", "pooled")):
+        raise ValueError(f"scale={scale!r} is not valid: use None, 'std' or 'pooled'.")
 
 
 def log_priors(priors: object, weight: tuple[float, ...]) -> list[float]:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from .._docstrings import filled
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, index_mask, row_sums, to_float
+from ..arrays.functions import EPS, UNIT_ROUNDOFF, array_namespace, index_mask, row_sums, to_float
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import Samples
@@ -20,13 +20,12 @@ from ..reductions.products import product
 from ..statistics.base import Recipe, Statistics
 from ..statistics.moments import ClassMoments
 from .centers import SparseCenters
-from .close_scores import UNIT_ROUNDOFF
 from .data import solve_from_data
 from .decisions import Decision, PathTerms, of_priors
 from .densities import DensityTerms, Params, negative_log_density
 from .divergence import log_excess
 from .l2 import class_deviations, zero_if_constant
-from .scaling import EPS, check_underflow, zero_up_to
+from .scaling import check_underflow, zero_up_to
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from .._docstrings import filled
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, clip_negative, to_float
+from ..arrays.functions import UNIT_ROUNDOFF, array_namespace, clip_negative, to_float
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import Samples
@@ -22,10 +22,9 @@ from ..reductions.segment_sums import DistanceTerms
 from ..reductions.sorted_columns import SortedColumns
 from ..statistics.base import Recipe, Statistics
 from .centers import SparseCenters
-from .close_scores import UNIT_ROUNDOFF
-from .data import solve_from_data
+from .data import check_scale, solve_from_data
 from .decisions import Decision, PathTerms
-from .scaling import Scale, check_scale, feature_scale, separation, warn_of_separating, zero_up_to
+from .scaling import Scale, feature_scale, separation, warn_of_separating, zero_up_to
 
 # --- weighted medians of sorted columns: of each class, and of all classes together ------------
 #
@@ -370,8 +369,5 @@ def l1_centers(
            [2., 1.]])
     """
     check_scale(scale)
-
-    def solve(block: Block, samples: Samples, ctx: Context) -> L1Centers:
-        return solve_l1(block, samples, ctx, scale)
-
+    solve = partial(solve_l1, scale=scale)
     return solve_from_data(solve, X, y, n_classes, sample_weight, device, memory_budget)

@@ -20,12 +20,11 @@ from ..statistics.base import Recipe, Statistics
 from ..statistics.moments import ClassMoments
 from .centers import SparseCenters
 from .close_scores import PairForm, pair_form
-from .data import solve_from_data
+from .data import check_scale, solve_from_data
 from .decisions import LinearForm, squared_distance_form
 from .scaling import (
     SMALLEST_SIZE,
     Scale,
-    check_scale,
     check_underflow,
     is_constant,
     scale_divisor,

@@ -18,7 +18,7 @@ from .data import as_number
 from .scaling import (
     are_repetitions,
     first_features,
-    separating_features,
+    scale_of_sums,
     variance_divisor,
     variance_over_all,
 )
@@ -278,8 +278,9 @@ def _describe(values: list[float], moments: CrossMoments, covariance: Any) -> st
     if not isinstance(covariance, str):
         return what
     if covariance == "pooled":
-        found = separating_features(moments, moments.within_squares())
-        if which := first_features(found):
+        within, weight = moments.within_squares()[None, :], sum(moments.class_weight)
+        found = scale_of_sums(moments.total, within, moments, "pooled", weight)
+        if which := first_features(found.separates):
             return (
                 f"{what} Some are constant within each class but differ between classes: {which}."
             )

@@ -204,17 +204,6 @@ def first_features(chosen: Array) -> str:
     return f"feature{'s' * (count > 1)} {', '.join(map(str, first))}{more}"
 
 
-def separating_features(moments: Statistics, within: Array) -> Array:
-    """Where features separate the classes, as `Scale` has it: (m,), bool.
-
-    ``within`` are the sums of squares about the class means, (m,).
-    """
-    weight, n = moments.class_weight, sum(moments.count)
-    variance, mean, _ = variance_over_all(moments.total, within, weight, moments.backend)
-    constant = is_constant(variance, moments.backend.xp.abs(mean), n)
-    return ~constant & (within / sum(weight) <= n * EPS * variance)
-
-
 def variance_over_all(
     total: Array, within: Array, weight: list[float], backend: Backend
 ) -> tuple[Array, Array, Array]:

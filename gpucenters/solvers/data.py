@@ -71,15 +71,8 @@ def exposed_samples(
 ) -> Samples:
     """The samples with their exposures, where the sums of a model need them.
 
-    Parameters
-    ----------
-    block : Block
-    samples : Samples
-    kind : {"total", "unit", "given"}
-    given : array of shape (n,), of any library, or None
-    ctx : Context
-    squares : bool
-        Whether squares are divided by the exposures.
+    ``kind`` is "total", "unit" or "given", as (n,) numbers of any library; ``squares`` says whether
+    squares are divided by the exposures.
 
     Raises
     ------
@@ -103,14 +96,7 @@ def exposed_samples(
 
 
 def require_exposure(block: Block, exposure: Array, ctx: Context) -> None:
-    """Raise a ValueError for a row without exposure that has counts.
-
-    Parameters
-    ----------
-    block : Block
-    exposure : array of shape (n,)
-    ctx : Context
-    """
+    """Raise a ValueError for a row that has counts, but no ``exposure`` (n,)."""
     xp = block.backend.xp
     if not bool(xp.any(exposure == 0)):
         return

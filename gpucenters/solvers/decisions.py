@@ -67,15 +67,8 @@ def squared_distance_form(
         a_ci = free_ci - tied_i
 
     It is centred at the tied center: the textbook difference of squared norms flips predictions
-    where features have large offsets.
-
-    Parameters
-    ----------
-    free, tied : arrays of shapes (K, d) and (d,)
-        Centers on the support.
-    scale : array of shape (d,), or None
-    log_prior : list of K floats
-    backend : Backend
+    where features have large offsets. ``free`` (K, d), ``tied`` (d,) and ``scale`` (d,) are those
+    of the support.
     """
     xp = backend.xp
     difference, base = free - tied, None

@@ -259,14 +259,13 @@ def solve_l1(block: Block, samples: Samples, ctx: Context, scale: str | None = N
         finite = bool(xp.all(xp.isfinite(loss)))
     if not finite:
         block.check_finite(False, ctx)
-        raise_overflow(int(xp.nonzero(~xp.isfinite(loss))[0][0]))
+        raise_overflow(xp.isfinite(loss))
     if sigma is not None:
         gain = scaled_l1_gain(gain, loss, scales, moments)
         loss = loss / sigma
     total_loss = to_float(xp.sum(loss))
     if not bool(xp.all(xp.isfinite(gain))) or not math.isfinite(total_loss):
-        bad = xp.nonzero(~(xp.isfinite(gain) & xp.isfinite(loss)))[0]
-        raise_overflow(int(bad[0]) if bad.shape[0] else 0)
+        raise_overflow(xp.isfinite(gain) & xp.isfinite(loss))
     return L1Centers(backend, tuple(samples.class_weight), gain, total_loss, sigma, free, tied)
 
 

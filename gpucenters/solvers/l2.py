@@ -179,10 +179,8 @@ def _check(gain: Array, loss: float, total: Array) -> None:
     saved = to_float(xp.sum(gain))
     if loss + saved < SMALLEST_SIZE**2 and 0 < to_float(xp.max(xp.abs(total))) < SMALLEST_SIZE:
         raise ValueError("the values of X are too small: their squares underflow. Rescale X.")
-    if not math.isfinite(saved):
-        bad = xp.nonzero(~xp.isfinite(gain))[0]
-        if bad.shape[0]:
-            raise_overflow(int(bad[0]))
+    if not math.isfinite(saved) and not bool(xp.all(xp.isfinite(gain))):
+        raise_overflow(xp.isfinite(gain))
     if not math.isfinite(loss):
         raise ValueError("the values of X are too large: their squares overflow float64.")
 

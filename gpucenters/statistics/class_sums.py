@@ -112,8 +112,7 @@ def _require_finite(sums: Array, block: Block, ctx: Context) -> None:
     if not all(math.isfinite(s) for s in feature_sums(sums, ctx)):
         block.check_finite(False, ctx)
         xp = ctx.backend.xp
-        bad = xp.nonzero(~xp.all(xp.isfinite(sums), axis=0))[0]
-        raise_overflow(int(bad[0]) if bad.shape[0] else 0)
+        raise_overflow(xp.all(xp.isfinite(sums), axis=0))
 
 
 def feature_sums(total: Array, ctx: Context) -> list[float]:

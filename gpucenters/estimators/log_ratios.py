@@ -17,7 +17,7 @@ from ..arrays.namespace import array_namespace
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.convert import as_block, scale_columns
-from ..blocks.samples import Samples, check_every_class, make_samples
+from ..blocks.samples import Samples, make_samples, raise_without_weight
 from ..blocks.transforms import NotNegative
 from ..solvers.bernoulli import binarized
 from ..solvers.data import check_alpha
@@ -382,7 +382,7 @@ class LogRatioScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             block = replace(block, transform=NotNegative(name))
             k = len(classes)
             samples = make_samples(codes, n, ctx.backend, n_classes=k, sample_weight=sample_weight)
-            check_every_class(samples, classes)
+            raise_without_weight(samples.count, classes)
             sums = Recipe("class sums").of(block, samples, ctx)
             pairs = [sums] if k == 2 else sums.one_vs_rest()
             return ctx.backend.xp.stack([_log_share_ratio(pair, ctx, alpha) for pair in pairs])

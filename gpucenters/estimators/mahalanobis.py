@@ -246,7 +246,7 @@ class MahalanobisCenterClassifier(
     def _moments(self) -> CrossMoments:
         """The moments of the classes met."""
         self._centers()
-        statistics, met = self._needed_statistics("covariance_"), self._fitted.met
+        statistics, met = self._ready().needed_statistics("covariance_"), self._fitted.met
         assert isinstance(statistics, CrossMoments)
         return statistics if met is None else statistics.of_classes(met)
 

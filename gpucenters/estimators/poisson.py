@@ -154,7 +154,7 @@ class SparsePoissonNB(ExposedClassifier, CountNaiveBayes, LikelihoodRatioTests):
 
     def _check_streaming(self, params: dict[str, Any]) -> None:
         super()._check_streaming(params)
-        before = self._needed_statistics("partial_fit").recipe.exposure == "given"
+        before = self._ready().needed_statistics("partial_fit").recipe.exposure == "given"
         if before != (self._of_rows is not None):
             raise ValueError("exposure= must be handed to each call of partial_fit, or to none.")
 

@@ -12,7 +12,7 @@ from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.convert import as_block
-from ..blocks.samples import Samples, check_every_class, make_samples
+from ..blocks.samples import Samples, make_samples, raise_without_weight
 from ..reductions.products import product
 
 Result = TypeVar("Result")
@@ -50,7 +50,7 @@ def solve_from_data(
         block = as_block(X, ctx.backend)
         n = block.shape[0]
         samples = make_samples(y, n, ctx.backend, n_classes=n_classes, sample_weight=sample_weight)
-        check_every_class(samples)
+        raise_without_weight(samples.count)
         return solve(block, samples, ctx)
 
     return run_with_oom_retry(task, resolve_backend(device, X), memory_budget)

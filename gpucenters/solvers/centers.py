@@ -44,7 +44,7 @@ class Centers:
     @property
     def reads_all_features(self) -> bool:
         """Whether scores need the values of X outside of the support too."""
-        return False
+        return self.mixes_features
 
     def select(self, k: Any, ctx: Context | None = None) -> Selection:
         """The features for this k: an int, float or "all"."""

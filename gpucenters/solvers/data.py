@@ -154,14 +154,11 @@ def log_priors(priors: object, weight: tuple[float, ...]) -> list[float]:
     ValueError
         For anything else.
     """
+    check_priors(priors)
     if isinstance(priors, str) and priors == "empirical":
         return [_log(w / sum(weight)) for w in weight]
-    if isinstance(priors, str):
-        if priors != "uniform":
-            raise ValueError(f"priors={priors!r} is not valid: use {_ACCEPTED['priors']}.")
-        return [_log(w > 0) for w in weight]
-    values = _given_priors(priors, len(weight), "priors")
-    if len(set(values)) == 1:
+    values = [] if isinstance(priors, str) else _given_priors(priors, len(weight), "priors")
+    if len(set(values)) < 2:
         return [_log(w > 0) for w in weight]
     return _of_those_with_weight(values, weight)
 
@@ -195,8 +192,8 @@ def _given_priors(priors: object, k: int, name: str) -> list[float]:
 
 def check_priors(priors: object) -> None:
     """Raise for a name that is none, before the classes are known."""
-    if isinstance(priors, str):
-        log_priors(priors, (1.0, 1.0))
+    if isinstance(priors, str) and priors not in ("uniform", "empirical"):
+        raise ValueError(f"priors={priors!r} is not valid: use {_ACCEPTED['priors']}.")
 
 
 def class_log_prior(fit_prior: bool, class_prior: object, weight: tuple[float, ...]) -> list[float]:

@@ -131,20 +131,11 @@ def _crossing(new: TwoClassCut, other: TwoClassCut, above: float, below: float) 
 
 @dataclass(frozen=True)
 class Cut:
-    """A set of k features, and what its sum of h_i is at any p.
+    """A set of k features, and what its sum of h_i is at any p."""
 
-    Attributes
-    ----------
-    support : array of int64 of shape (k,)
-    mass : array of shape (K,), float64, on the host
-        B_c.
-    const : float
-        The sum of h_i at the origin of the logarithms.
-    """
-
-    support: Array
-    mass: Array
-    const: float
+    support: Array  # int64 of shape (k,)
+    mass: Array  # B_c: (K,), on the host
+    const: float  # the sum of h_i at the origin of the logarithms
 
     @classmethod
     def of(cls, f: Array, support: Array, value: float, logs: Any) -> Self:
@@ -156,23 +147,12 @@ class Cut:
 
 @dataclass(frozen=True)
 class DualPoint:
-    """The solution of the dual.
+    """The solution of the dual."""
 
-    Attributes
-    ----------
-    p : list of K floats
-        Shares of the classes.
-    value : float
-        The sum of the k largest h_i(p): no support has more.
-    h : array of shape (d,)
-        h_i(p).
-    supports : list of arrays of shape (k,)
-        The k largest at p, and those of the cuts that meet there: the two sides of a kink.
-    """
-
-    p: list[float]
-    value: float
-    h: Array
+    p: list[float]  # K shares of the classes
+    value: float  # the sum of the k largest h_i(p): no support has more
+    h: Array  # h_i(p): (d,)
+    # The k largest at p, and those of the cuts that meet there: the two sides of a kink; each (k,).
     supports: list[Array]
 
 

@@ -35,23 +35,12 @@ _OF_MEANS = 2.0**-48  # of the mean of a class, by the sum of the absolute value
 
 @dataclass(frozen=True)
 class Run:
-    """Some columns under p permutations of the labels: to a model b * p features.
-
-    Attributes
-    ----------
-    strip : Strip
-    start, stop : int
-        The columns of the strip.
-    columns : array of integers of shape (b,)
-        Their numbers in X.
-    labels : PermutedCodes
-    ctx : Context
-    """
+    """Some columns under p permutations of the labels: to a model b * p features."""
 
     strip: Strip
-    start: int
+    start: int  # of the columns of the strip
     stop: int
-    columns: Array
+    columns: Array  # their numbers in X: integers, (b,)
     labels: PermutedCodes
     ctx: Context
 

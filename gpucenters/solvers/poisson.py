@@ -35,23 +35,13 @@ class ExposedDecision:
 
     The scores are ``x[columns] @ coef + e * rate + offset``; q is 1 for two classes (class 1 less
     class 0), else K.
-
-    Attributes
-    ----------
-    columns : array of shape (d,)
-        Features of X, ascending.
-    coef : array of shape (d, q)
-    rate : array of shape (q, d)
-        What each feature adds for a unit of exposure.
-    offset : array of shape (q,)
-    exposure : callable, optional
-        Gives the exposures, (n,), of the rows of a block.
     """
 
-    columns: Array
-    coef: Array
-    rate: Array
-    offset: Array
+    columns: Array  # features of X, ascending: (d,)
+    coef: Array  # (d, q)
+    rate: Array  # what each feature adds for a unit of exposure: (q, d)
+    offset: Array  # (q,)
+    # Gives the exposures of the rows of a block: (n,).
     exposure: Callable[[Block, Context], Array] | None = None
 
     def scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:

@@ -34,15 +34,9 @@ class Screen:
     over c of (f_ci - g_i p_c)^2 / (g_i p_c). The dual is solved on the features that pass a
     threshold. Its solution holds for all features if no other is above the k-th largest there,
     which is checked afterwards (`missed`), so that the threshold may be an estimate.
-
-    Attributes
-    ----------
-    total : array of shape (K, m), float64
-    alpha : float
-    ctx : Context
     """
 
-    total: Array
+    total: Array  # (K, m)
     alpha: float
     ctx: Context
 
@@ -112,21 +106,11 @@ class Screen:
 
 @dataclass(frozen=True)
 class SupportValue:
-    """A support and its value.
+    """A support and its value."""
 
-    Attributes
-    ----------
-    support : array of int64 of shape (k,)
-        Ascending.
-    value : float
-        The least sum of h_i over the support.
-    mass : array of shape (K,)
-        B.
-    """
-
-    support: Array
-    value: float
-    mass: Array
+    support: Array  # int64 of shape (k,), ascending
+    value: float  # the least sum of h_i over the support
+    mass: Array  # B: (K,)
 
     def over(self, other: SupportValue | None, same: float) -> SupportValue:
         """The one of larger value; of the ``same`` value the lexicographically smaller support."""

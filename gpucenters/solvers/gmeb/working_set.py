@@ -33,25 +33,13 @@ _NEARLY_CLEAN, _CLEAN, _LEAST_TAU = 1e-5, 1e-9, 1e-11
 
 
 class InnerSolution(NamedTuple):
-    """What the method found.
+    """What the method found."""
 
-    Attributes
-    ----------
-    w : array of shape (d,)
-    active : array of shape (d,), bool
-        Where a weight is more than a zero that has not been reached yet.
-    multiplier : float
-        lambda.
-    t : float
-    point : Point
-        Where it stopped: a start for a smaller tolerance.
-    """
-
-    w: Array
-    active: Array
-    multiplier: float
+    w: Array  # (d,)
+    active: Array  # bool, (d,): where a weight is more than a zero that has not been reached yet
+    multiplier: float  # lambda
     t: float
-    point: Point
+    point: Point  # where it stopped: a start for a smaller tolerance
 
 
 def solve_restricted(problem: Restricted, tol: float, start: Point | None = None) -> InnerSolution:
@@ -131,25 +119,14 @@ def _solution(problem: Restricted, x: Point) -> InnerSolution:
 
 @dataclass(frozen=True)
 class Weights:
-    """Feasible weights of a working set, and what they reach.
+    """Feasible weights of a working set, and what they reach."""
 
-    Attributes
-    ----------
-    working : array of int64 of shape (d,)
-    w : array of shape (d,), float64
-    offset : float
-    t, omega : float
-        Omega(w), and the t where it is attained.
-    loss : float
-        H.
-    """
-
-    working: Array
-    w: Array
+    working: Array  # int64 of shape (d,)
+    w: Array  # (d,)
     offset: float
-    t: float
-    omega: float
-    loss: float
+    t: float  # where Omega(w) is attained
+    omega: float  # Omega(w)
+    loss: float  # H
 
     @classmethod
     def zero(cls, problem: Problem, working: Array) -> Weights:
@@ -241,33 +218,17 @@ class WorkingSet:
 
 
 class Solution(NamedTuple):
-    """The solution of a problem.
+    """The solution of a problem."""
 
-    Attributes
-    ----------
-    columns : array of int64 of shape (d,)
-        The features whose weights are not zero, ascending.
-    w : array of shape (d,), float64
-    offset : float
-        b: the decision is (x - mean)'w + b.
-    t, omega : float
-        Omega(w), and the t where it is attained.
-    objective, bound, multiplier : float
-        H, the lower bound on it, and the multiplier of the budget.
-    working : array of int64
-        The last working set: a start for a problem nearby.
-    rounds : int
-    """
-
-    columns: Array
-    w: Array
-    offset: float
-    t: float
-    omega: float
-    objective: float
-    bound: float
-    multiplier: float
-    working: Array
+    columns: Array  # int64 of shape (d,): the features whose weights are not zero, ascending
+    w: Array  # (d,)
+    offset: float  # b: the decision is (x - mean)'w + b
+    t: float  # where Omega(w) is attained
+    omega: float  # Omega(w)
+    objective: float  # H
+    bound: float  # the lower bound on it
+    multiplier: float  # of the budget
+    working: Array  # int64: the last working set: a start for a problem nearby
     rounds: int
 
 

@@ -83,18 +83,10 @@ def _shares(t: float) -> tuple[float, float]:
 
 
 def meet(cuts: list[TwoClassCut], p: list[float]) -> tuple[list[int], list[float]] | None:
-    """The cuts that meet in the least point of their maximum, and their shares there.
+    """The numbers of the cuts that meet in the least point of their maximum, and their shares.
 
-    Parameters
-    ----------
-    cuts : list of TwoClassCut
-        The last one is new; it is the largest at p.
-    p : list of 2 floats
-        The least point of the maximum of the others.
-
-    Returns
-    -------
-    tuple of lists, or None where rounding, or a third cut, leaves no such point
+    The last cut is new: it is the largest at p, the least point of the maximum of the others. None
+    where rounding, or a third cut, leaves no such point.
     """
     *others, new = cuts
     end = new.least_at
@@ -163,19 +155,11 @@ def solve_dual(
     slack: Callable[[], float] = lambda: 0.0,
     h: Array | None = None,
 ) -> DualPoint:
-    """Minimise the sum of the k largest h_i over the simplex.
+    """Minimise the sum of the k largest h_i over the simplex, from smoothed class sums f, (K, d).
 
-    Parameters
-    ----------
-    f : array of shape (K, d), float64, positive
-    k : int, at most d
-    p : list of K positive floats that sum to 1
-        Where to start.
-    slack : callable
-        How far above the minimum the value may be; asked for after some cuts, since few problems of
-        two classes need so many.
-    h : array of shape (d,), optional
-        h_i(p), where it is known.
+    Starts at the shares p, where h_i(p) may be known: h, (d,). ``slack()`` is how far above the
+    minimum the value may be: asked for after some cuts, since few problems of two classes need so
+    many.
     """
     xp, backend = array_namespace(f), backend_of(f)
     origin, h_origin = p, divergence(f, p) if h is None else h

@@ -111,14 +111,7 @@ class NullGain:
 
 
 def l2_null_gain(scale: str | None, sigma: Array | None) -> NullGain:
-    """Gains of l2 centers.
-
-    Parameters
-    ----------
-    scale : {None, "std", "pooled"}
-    sigma : array of shape (m,), or None
-        For "std", which does not depend on the labels.
-    """
+    """Gains of l2 centers; ``sigma``, (m,), is the scale "std", the same for all labels."""
 
     def gain(run: Run) -> Array:
         if scale == "pooled":

@@ -134,19 +134,9 @@ def support_value(f: Array, support: Array, dual: DualPoint) -> SupportValue:
 
 
 def best_support(f: Array, dual: DualPoint) -> SupportValue:
-    """The best support that can be found from those of the dual.
+    """The best support that can be found from those of the dual, for smoothed class sums f, (K, d).
 
-    Parameters
-    ----------
-    f : array of shape (K, d), float64, positive
-    dual : DualPoint
-        Its supports are the k largest at the solution and on all sides of it; its h says which
-        features are at the edge; no support exceeds its value.
-
-    Returns
-    -------
-    SupportValue
-        Not below the best of ``supports``, which is the published reconstruction.
+    Not below the best of the supports of the dual, which is the published reconstruction.
     """
     best: SupportValue | None = None
     same = _SAME_VALUE * dual.value

@@ -184,13 +184,7 @@ def weighted_least_squares(
 ) -> Callable[[Array], Array]:
     """``solve(b)`` for [Z 1]' diag(weight) [Z 1] + diag(ridge, 0), b of shape (d + 1,).
 
-    Parameters
-    ----------
-    columns : WorkingColumns
-        Z: (n, d).
-    weight : array of shape (n,), positive
-    ridge : array of shape (d,), positive
-    backend : Backend
+    The columns are Z, (n, d); weight, (n,), and ridge, (d,), are positive.
     """
     xp, d = backend.xp, ridge.shape[0]
     cross, last = columns.transposed_product(weight), backend.zeros(1)

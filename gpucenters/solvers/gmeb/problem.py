@@ -286,15 +286,7 @@ class Certificate(NamedTuple):
 
 
 def certificate(problem: Problem, w: Array, mu: Array, ctx: Context) -> Certificate:
-    """The certificate of any weights and multipliers, which are made feasible first.
-
-    Parameters
-    ----------
-    problem : Problem
-    w : array of shape (m,), float64
-    mu : array of shape (l,), float64
-    ctx : Context
-    """
+    """The certificate of any weights, (m,), and multipliers, (l,): they are made feasible first."""
     xp, zero = problem.backend.xp, problem.backend.zeros(1)
     w = xp.where(problem.varies, w, zero)
     omega, t = worst_case_l1(w, problem.p, problem.q)

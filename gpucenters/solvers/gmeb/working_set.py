@@ -45,12 +45,7 @@ class InnerSolution(NamedTuple):
 def solve_restricted(problem: Restricted, tol: float, start: Point | None = None) -> InnerSolution:
     """Solve to a relative gap of ``tol``, or as far as rounding allows.
 
-    Parameters
-    ----------
-    problem : Restricted
-    tol : float
-    start : Point, optional
-        Where the method stopped for the same problem and a larger tolerance.
+    ``start`` is where the method stopped for the same problem and a larger tolerance.
     """
     scale, count = problem.scale, 2 * (problem.weight.shape[0] + problem.p.shape[0]) + 3
     point = best = _first_point(problem) if start is None else start
@@ -141,16 +136,7 @@ class Weights:
 
 
 class WorkingSet:
-    """The problem with some features alone.
-
-    Parameters
-    ----------
-    problem : Problem
-    working : array of int64 of shape (d,)
-        Ascending; of features that are not constant.
-    e : float
-    ctx : Context
-    """
+    """The problem with some features alone: d ascending ones, which are not constant."""
 
     def __init__(self, problem: Problem, working: Array, e: float, ctx: Context) -> None:
         xp = ctx.backend.xp
@@ -239,17 +225,8 @@ def solve(
 
     Of all solutions that of least Omega is wanted: H + e Omega is minimised, with an e so small
     that it leaves a solution whose budget binds, or that separates the data, as it is. Elsewhere e
-    becomes smaller than the tolerance.
-
-    Parameters
-    ----------
-    problem : Problem
-    tol : float
-    max_rounds : int
-        Rounds, each with one pass over X.
-    ctx : Context
-    start : array of int64, optional
-        The first working set.
+    becomes smaller than the tolerance. Each round is one pass over X; ``start`` is the first
+    working set.
     """
     scale = problem.scale
     floor = max(tol / 4, 1e-10) * scale

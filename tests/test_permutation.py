@@ -31,7 +31,7 @@ from gpucenters.arrays.context import Context
 from gpucenters.blocks.convert import as_block
 from gpucenters.blocks.samples import make_samples
 from gpucenters.estimators.permutation import LabelPermutations
-from gpucenters.reductions.labelled_columns import PermutedCodes
+from gpucenters.reductions.permuted_columns import PermutedCodes
 from gpucenters.solvers import ranking_key
 from gpucenters.solvers.permutation import _map_runs
 

@@ -16,9 +16,9 @@ from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
 from ..blocks import Block
-from ..blocks.samples import Samples, check_every_class, check_weights
+from ..blocks.samples import Samples, check_weights, raise_without_weight
+from ..solvers.data import as_number
 from ..solvers.gmeb.hyperplanes import Hyperplanes, MarginProblems
-from ..solvers.priors import real_number
 from ..solvers.selection import Selection, warn
 from .base import FeatureSelector, LinearClassifier, read_only
 from .cross_validation import (
@@ -30,7 +30,7 @@ from .cross_validation import (
     naming_fold,
     split,
 )
-from .fitted import Fitted, learned
+from .fitted import Fitted, commit, learned
 from .validation import validated, work_backend
 
 
@@ -212,7 +212,7 @@ class GMEBClassifier(FeatureSelector, LinearClassifier):
 
 def check_positive(name: str, value: Any, *, zero: bool = False) -> None:
     """Raise a ValueError unless a parameter is a finite number above zero, or zero if allowed."""
-    number = real_number(value)
+    number = as_number(value)
     if not (number >= 0 if zero else number > 0) or number == math.inf:
         raise ValueError(
             f"{name}={value!r} is not valid: use a finite number {'>=' if zero else '>'} 0."
@@ -270,7 +270,7 @@ def gmeb_path(
 
     def solve(ctx: Context) -> list[Fitted]:
         block, samples = estimator._enter(checked, codes, classes, sample_weight, ctx)
-        check_every_class(samples, classes)
+        raise_without_weight(samples.count, classes)
         found = []
         for model, solution in zip(models, _solutions(models, block, samples, ctx), strict=True):
             fitted = model._solved(solution)
@@ -281,7 +281,7 @@ def gmeb_path(
     backend = work_backend(estimator, checked)
     found = run_with_oom_retry(solve, backend, estimator.memory_budget, verbose=estimator.verbose)
     for model, fitted in zip(models, found, strict=True):
-        model._commit(attributes, classes, fitted)
+        commit(model, attributes, classes, fitted)
     return models
 
 
@@ -422,7 +422,7 @@ class GMEBClassifierCV(GMEBClassifier):
             "fold_scores_": read_only(scores),
             "best_score_": float(scores[chosen].mean()),
         }
-        self._commit(attributes, model.classes_, model._fitted)
+        commit(self, attributes, model.classes_, model._fitted)
         return self
 
     def _fold_scores(
@@ -449,7 +449,7 @@ class GMEBClassifierCV(GMEBClassifier):
         def accuracies(block: Block, fold: Fold, ctx: Context) -> np.ndarray:
             kept, test = weight * np.bincount(fold.train, minlength=n), fold.test
             samples = self._samples(codes, classes, kept, ctx)
-            check_every_class(samples, classes)
+            raise_without_weight(samples.count, classes)
             found = _solutions(models, block, samples, ctx)
             right = [_predicted(one, block, ctx)[test] == codes[test] for one in found]
             return np.average(right, axis=1, weights=weight[test])

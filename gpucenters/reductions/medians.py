@@ -23,9 +23,9 @@ from ..blocks.dense import DenseBlock
 from ..blocks.samples import Samples
 from ..blocks.sparse import SparseBlock
 from .class_sums import Partition, RawSums, add_class_sums, merge
-from .half_weight import enough_stored, perhaps_half, worth_a_count_by_class
-from .sorted_columns import SortedColumns, sort_columns
-from .sparse_sorting import sort_segments
+from .dense_sorting import sort_columns
+from .sorted_columns import SortedColumns
+from .sparse_sorting import enough_stored, perhaps_half, sort_segments, worth_a_count_by_class
 
 _LEAST_SORT_COLUMNS = 64  # with fewer columns in a range the steps of the search are too small
 _SORT_ENTRIES = 2**20  # entries in one range of columns: enough for each step of the search
@@ -41,7 +41,7 @@ def zero_center_loss(block: Block, samples: Samples, ctx: Context) -> Array:
     """
     if isinstance(block, DenseBlock):  # every column is sorted, and gets its loss from there
         return block.backend.zeros(block.shape[1])
-    return absolute_sums(block, samples.share, ctx)
+    return absolute_sums(block, samples.shares(samples.class_weight), ctx)
 
 
 def map_sorted_columns(

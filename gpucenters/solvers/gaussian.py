@@ -21,12 +21,10 @@ from ..statistics.base import Recipe, Statistics
 from ..statistics.moments import ClassMoments
 from .centers import SparseCenters
 from .close_scores import UNIT_ROUNDOFF
-from .data import solve_from_data
-from .decisions import Decision, of_priors
+from .data import as_number, solve_from_data
+from .decisions import Decision, PathTerms, of_priors
 from .divergence import log_excess
 from .l2 import class_deviations, zero_if_constant
-from .path_scores import PathTerms
-from .priors import real_number
 from .scaling import EPS, check_underflow, zero_up_to
 
 #: Tied mean, deviation of the class mean, 1 / variance and log(variance) / 2: four (K, d).
@@ -74,11 +72,8 @@ class GaussianCenters(SparseCenters):
         p = self.backend.asarray([w / sum(self.class_weight) for w in self.class_weight])[:, None]
         return variance, self.backend.xp.sum(p * (variance + deviation * deviation), axis=0)
 
-    def decision(
-        self, support: Array, log_prior: list[float], columns: Array | None = None
-    ) -> Decision:
-        columns = support if columns is None else columns
-        return GaussianDecision(columns, self.density_params(support), log_prior)
+    def decision(self, support: Array, log_prior: list[float]) -> Decision:
+        return GaussianDecision(support, self.density_params(support), log_prior)
 
     def density_params(self, columns: Array | None) -> Params:
         """Tied means, deviations of the class means, 1 / variance and log(variance) / 2: (K, d)."""
@@ -374,9 +369,9 @@ def _require_variance(variance: Array, of_all: Array, moments: ClassMoments) -> 
 
 def check_gaussian(pooling: Any, var_smoothing: Any, ddof: Any) -> None:
     """Raise a ValueError for parameters that are not valid."""
-    if not 0 <= real_number(pooling) <= 1:
+    if not 0 <= as_number(pooling) <= 1:
         raise ValueError(f"pooling={pooling!r} is not valid: use a number from 0 to 1.")
-    if not 0 <= real_number(var_smoothing) <= 1e100:
+    if not 0 <= as_number(var_smoothing) <= 1e100:
         raise ValueError(
             f"var_smoothing={var_smoothing!r} is not valid: use a number of 0 or more."
         )

@@ -18,8 +18,8 @@ from ..arrays.functions import array_namespace
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import Samples
-from ..reductions.labelled_columns import PermutedCodes
-from ..reductions.strips import Strip
+from ..reductions.column_panels import Panel
+from ..reductions.permuted_columns import PermutedCodes
 from .bernoulli import bernoulli_gain
 from .data import row_totals
 from .divergence import divergence
@@ -37,9 +37,7 @@ _OF_MEANS = 2.0**-48  # of the mean of a class, by the sum of the absolute value
 class Run:
     """Some columns under p permutations of the labels: to a model b * p features."""
 
-    strip: Strip
-    start: int  # of the columns of the strip
-    stop: int
+    panel: Panel
     columns: Array  # their numbers in X: integers, (b,)
     labels: PermutedCodes
     ctx: Context
@@ -56,11 +54,11 @@ class Run:
 
     def sums(self, *, relative: bool = False) -> Array:
         """Class sums, of values less the shift of their column if ``relative``: (K, b, p)."""
-        return self.strip.label_sums(self.labels, self.start, self.stop, relative=relative)
+        return self.panel.class_sums(self.labels, relative=relative)
 
     def moments(self) -> tuple[Array, Array, Array]:
         """Relative class sums, squares about the class means, and shifts: (K, b * p), (b * p,)."""
-        total, centred, shift = self.strip.label_moments(self.labels, self.start, self.stop)
+        total, centred, shift = self.panel.class_moments(self.labels)
         return _flat(total), _flat(centred), self.backend.xp.repeat(shift, self.labels.count)
 
     def pooled_scale(self) -> tuple[Array, Scale]:
@@ -80,11 +78,11 @@ class Run:
 
     def mean_error(self) -> Array:
         """The error of class means by the weight of a sample: (b,)."""
-        return _OF_MEANS * self.strip.spread(self.start, self.stop, 1)
+        return _OF_MEANS * self.panel.spread(1)
 
     def square_error(self) -> Array:
         """The error of a sum of squares about the class means, which is a difference: (b,)."""
-        return self.sum_error * self.strip.spread(self.start, self.stop, 2)
+        return self.sum_error * self.panel.spread(2)
 
     def count_error(self, total: Array, gain: Array) -> Array:
         """That of a sum of ``expected phi(z)`` over counts, of which there are ``total``: (b,)."""
@@ -138,13 +136,11 @@ def l1_null_gain(scale: str | None, sigma: Array | None) -> NullGain:
         samples = run.samples
 
         def medians(lists: Any) -> tuple[Array, ...]:
-            free, _, gain = l1_medians(samples, lists)
-            return (gain, l1_loss(samples, lists, free)) if scale == "pooled" else (gain,)
+            free, _, gain = l1_medians(lists)
+            return (gain, l1_loss(lists, free)) if scale == "pooled" else (gain,)
 
         results = 2 if scale == "pooled" else 1
-        found, *loss = run.strip.map_label_medians(
-            medians, results, run.labels, run.start, run.stop, run.ctx
-        )
+        found, *loss = run.panel.map_class_medians(medians, results, run.labels, run.ctx)
         if scale == "pooled":
             by_labels = Scale(*map(run.shaped, run.pooled_scale()[1]))
             return scaled_l1_gain(found, loss[0], by_labels, samples)
@@ -221,7 +217,7 @@ def poisson_null_gain(
     def dispersion(run: Run, total: Array) -> tuple[Array, Array]:
         """(`poisson_dispersion` from squares about the class means, what these are divided by)."""
         divisor = dispersion_divisor(run.samples.class_weight, run.samples.count)
-        _, centred, _ = run.strip.label_moments(run.labels, run.start, run.stop)
+        _, centred, _ = run.panel.class_moments(run.labels)
         some = total > 0
         share = xp.where(some, exposure(run.labels) / xp.where(some, total, 1.0), 0.0) / divisor
         return xp.maximum(xp.sum(centred * share, axis=0), 1.0), xp.sum(share, axis=0)

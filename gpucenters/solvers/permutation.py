@@ -17,8 +17,8 @@ from ..arrays.sorting import Thresholds
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import Samples
-from ..reductions.labelled_columns import PermutedCodes
-from ..reductions.strips import column_strips
+from ..reductions.column_panels import column_panels
+from ..reductions.permuted_columns import PermutedCodes
 from .null_gains import NullGain, Run
 from .selection import ranking_key
 
@@ -137,15 +137,17 @@ def _map_runs(
     # All observed gains are looked up among the gains of each run: so it has as many, or more.
     size = max(ctx.chunk, block.shape[1])
     most = ctx.budget // _BYTES_PER_GAIN
-    for strip_part, strip in column_strips(block, columns, ctx):
+    for place, panel in column_panels(block, columns, ctx):
         for number, labels in enumerate(batches()):
-            first, count = strip_part.start, labels.count
+            first, count = place.start, labels.count
             width = max(1, min(size, most // labels.samples.n_classes))
+            cuts = panel.cuts(count, width)
+            parts = [slice(first + start, first + stop) for start, stop in cuts]
             runs = [
-                Run(strip, start, stop, columns[first + start : first + stop], labels, ctx)
-                for start, stop in strip.cuts(count, width)
+                Run(panel.part(*cut), columns[part], labels, ctx)
+                for cut, part in zip(cuts, parts, strict=True)
             ]
             results = ctx.progress(ctx.map(task, runs), len(runs), f"columns, {count} permutations")
             with one_blas_thread(ctx.backend):
-                for run, found in zip(runs, results, strict=True):
-                    yield number, slice(first + run.start, first + run.stop), found
+                for part, found in zip(parts, results, strict=True):
+                    yield number, part, found

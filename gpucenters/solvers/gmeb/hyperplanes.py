@@ -68,9 +68,7 @@ class Hyperplanes(Centers):
     scale: tuple[float, ...]
     rounds: tuple[int, ...]
 
-    def decision(
-        self, support: Array, log_prior: list[float], columns: Array | None = None
-    ) -> Decision:
+    def decision(self, support: Array, log_prior: list[float]) -> Decision:
         """The decision, which reads all ``columns``."""
         form = LinearForm(self.mean, self.backend.xp.permute_dims(self.w, (1, 0)), self.offset)
         return LinearDecision(self.columns, form, log_prior)

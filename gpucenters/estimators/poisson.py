@@ -182,23 +182,6 @@ class SparsePoissonNB(ExposedClassifier, CountNaiveBayes, LikelihoodRatioTests):
         return self._exposed(form, centers.kind).scores(block, ctx, relative=False)
 
     def predict_joint_log_proba(self, X: Any, exposure: Any = None) -> Array:
-        """Joint log probabilities: the log prior of each class plus the sample's log-likelihood.
-
-        Over all features that were seen in training, those with tied rates too, but for factorials
-        and powers of the exposure, which the classes share. With dispersion each feature's part is
-        divided by its own.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
-        exposure : array of shape (n_samples,), optional
-            Where the model was fitted with it.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes), float64
-            In the library and on the device of X.
-        """
         return CountNaiveBayes.predict_joint_log_proba(self._with_exposure(exposure), X)
 
     def _likelihood_ratio(self, statistics: ExposedSums, ctx: Context) -> Array:

@@ -64,19 +64,6 @@ class ReadError(ValueError):
         return f"{place}: {self.what}"
 
 
-class ReadWarning(UserWarning):
-    """What an error says of a file that is read nevertheless."""
-
-    def __init__(self, error: ReadError) -> None:
-        super().__init__(str(error))
-        self.what = error.what
-
-
-def warn(error: ReadError) -> None:
-    """Warn by a sentence about a file."""
-    warnings.warn(ReadWarning(error), stacklevel=2)
-
-
 #: Makes the error for a sentence, and the number of the field where it stands.
 Error = Callable[[str, int], ReadError]
 
@@ -229,7 +216,7 @@ def choose_columns(
         for i in [i for i in numbers if _NAMELESS.fullmatch(names[i])]:
             numbers.remove(i)
             what = "has no name, as an index that pandas or R writes, and is no feature."
-            warn(error(f"column {i + 1} {what}", i))
+            warnings.warn(f"{error(f'column {i + 1} {what}', i)}", stacklevel=2)
         if not numbers:
             raise error("there is no column but that of the labels.", 0)
     found: set[str] = set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -12,7 +13,7 @@ import scipy.sparse
 from ..arrays.inputs import concatenated
 from ..arrays.on_disk import is_on_disk
 from .arrays import check_labels, mapped
-from .data import Data, Options, ReadError, as_whole, counted, label_fault, missing_value, warn
+from .data import Data, Options, ReadError, as_whole, counted, label_fault, missing_value
 from .lines import text_lines, too_large
 
 
@@ -133,7 +134,7 @@ def without_missing(batches: Iterator[Data], path: Any, options: Options) -> Ite
             yield batch.rows(np.flatnonzero(kept))
     if left_out:
         what = f"{counted(left_out, 'row')} of {start:,} with missing values left out."
-        warn(ReadError(path, what))
+        warnings.warn(f"{ReadError(path, what)}", stacklevel=2)
 
 
 def _numbers(batch: Data, start: int, path: Any, options: Options) -> np.ndarray:

@@ -10,6 +10,7 @@ import io
 import math
 import re
 import sys
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib.util import find_spec
@@ -31,7 +32,6 @@ from .data import (
     label_fault,
     masked,
     missing_value,
-    warn,
 )
 from .lines import CsvRows, TabRows, fields_of, text_lines
 
@@ -112,7 +112,7 @@ def table_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
     if counts and start >= _COUNTED:
         what = f"the column {names[0]!r} counts the rows, as an index, and is read as a feature:"
         what += f" say id={names[0]!r} where it names the samples, or drop={names[0]!r}."
-        warn(ReadError(path, what))
+        warnings.warn(f"{ReadError(path, what)}", stacklevel=2)
 
 
 def _numbered(first: list[str], options: Options) -> list[str]:
@@ -315,7 +315,9 @@ def _values(
         number = np.nan if value in na else as_number(value, options.decimal)
         if number is None:
             what = f"{value[:50]!r} in the column {name!r} is no number."
-            raise table.error(f"{what} {_advice(value, table.sep, options.decimal)}", i)
+            raise table.error(
+                f"{what} {_advice(value, table.sep, options.decimal, len(fields))}", i
+            )
         if number in (np.inf, -np.inf):
             raise table.error(f"{value!r} in the column {name!r} is not finite.", i)
         if number != number and options.missing == "error":
@@ -324,9 +326,11 @@ def _values(
     return row
 
 
-def _advice(value: str, sep: str, decimal: str) -> str:
-    """What to do about a cell that holds no number."""
+def _advice(value: str, sep: str, decimal: str, width: int) -> str:
+    """What to do about a cell that holds no number, in a row of so many."""
     found = []
+    if width == 1 and " " in value:
+        found.append("Where a space separates the fields, say sep=' '.")
     if by := _THOUSANDS.fullmatch(value):
         found.append(f"Where {by[1]!r} separates thousands, write the numbers without it.")
     if decimal == "." and _COMMA.fullmatch(value):
@@ -348,8 +352,8 @@ def is_header(first: list[str], options: Options, error: Error) -> bool:
     given = {options.label, options.text, options.id, *options.drop, *(options.features or ())}
     roles, bare = _ROLES & set(first), options.format == "tsv" and given == {None}
     if options.sep is None and len(first) == 1 and first[0] not in given:
-        # Spaces of a text are none.
-        other = next((c for c in _SEPARATORS if c in first[0] and not (bare and c == " ")), None)
+        # A space may be one of a name, or of a text.
+        other = next((c for c in _SEPARATORS if c in first[0] and c != " "), None)
         if other is not None:
             raise _other_separator(other, options, error)
     if options.header is not None:

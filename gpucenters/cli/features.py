@@ -16,9 +16,10 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 
 import gpucenters
 
-from ..arrays import grid
+from ..arrays import context
 from ..arrays.namespace import is_sparse, to_numpy
 from ..arrays.on_disk import is_on_disk
+from ..estimators.fitted import FittedModel
 from ..readers.data import ReadError, counted
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def _count_words(vectorizer: Any, texts: list[str], source: str) -> Any:
     Where the memory that is free would most likely not do, Linux ends what takes more, so that an
     error comes before. Other systems swap, and do not say what is free.
     """
-    size, free = sum(map(len, texts)), grid.free_memory()
+    size, free = sum(map(len, texts)), context.free_memory()
     if _COUNTING * size > free and sys.platform == "linux":
         raise ReadError(
             source,
@@ -257,14 +258,14 @@ class Trained:
         """The features that predictions depend on."""
         model = self.classifier
         if hasattr(model, "get_support"):
-            centers = model._centers()
+            centers = FittedModel(model).centers
             if not getattr(centers, "kept", centers).reads_all_features:
                 return to_numpy(model.support_)
         return np.arange(model.n_features_in_)
 
     def ranking(self) -> list[int]:
         """Positions in the support of the selected features, best first."""
-        selection = self.classifier._selection()
+        selection = FittedModel(self.classifier).selection
         return np.searchsorted(to_numpy(selection.support), to_numpy(selection.ranking)).tolist()
 
     def names(self) -> np.ndarray:

@@ -181,8 +181,11 @@ def _fit_batches(
 
 def _facts(trained: Trained, samples: int) -> dict[str, Any]:
     """What was fitted."""
+    from ..estimators.fitted import FittedModel
+
     model, vectorizer = trained.classifier, trained.vectorizer
-    weight = dict(zip(model.classes_.tolist(), model._centers().class_weight, strict=False))
+    fitted = FittedModel(model)
+    weight = dict(zip(model.classes_.tolist(), fitted.centers.class_weight, strict=False))
     names = trained.names()
     facts = {
         "model": type(model).__name__,
@@ -192,7 +195,7 @@ def _facts(trained: Trained, samples: int) -> dict[str, Any]:
         "selected": len(model.support_),
         "best_features": [names[at] for at in trained.ranking()[:_SHOWN]],
         "objective": model.objective_,
-        "worked_on": str(model._fitted.backend),
+        "worked_on": str(fitted.backend),
     }
     if trained.second:
         facts["second_stage"] = ", ".join(map(str, trained.second))

@@ -17,7 +17,7 @@ import typer
 
 import gpucenters
 
-from .check.command import check
+from .check import check
 from .fit import fit
 from .inspect import inspect
 from .options import AsJson, Device, with_groups

@@ -423,7 +423,7 @@ FAULTS: dict[str, tuple[str, Any, int, int, str]] = {
     "quoted semicolons": ("csv", '"";"a";"b"\n"1";2;3\n', 1, 1, "but ';': name .* sep=';'"),
     "quoted spaces": ("csv", '"a" "b c"\n"1" 2 3\n', 1, 1, "but ' ': name .* sep=' '"),
     "quoted commas": ("tsv", '"a","b"\n1,2\n', 1, 1, "there is no tab .* but ',': .* sep=','"),
-    "spaces without quotes": ("csv", "a b\n1 2 3\n", 1, 1, "but ' ': name .* sep=' '"),
+    "spaces without quotes": ("csv", "a b\n1 2 3\n", 2, 1, "is no number.* sep=' '"),
     "label": ("svmlight", "1 1:2\n a 1:2", 2, 2, "label 'a' is no finite"),
     "label nan": ("svmlight", "1 1:2\nnan 1:2", 2, 1, "label 'nan' is no finite"),
     "two labels": ("svmlight", "1,2 1:2", 1, 1, "label '1,2'"),

@@ -7,7 +7,6 @@ said. IMDB and 20 Newsgroups have a folder for each class, and a file for each t
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -40,12 +39,12 @@ def _of_pairs(pairs: Iterator[tuple[str, str]], rows: int) -> Iterator[Data]:
 
 
 def _lines(path: Any, rows: int, options: Options) -> Iterator[str]:
-    limit = options.limit(streamed=rows < sys.maxsize)
+    limit = options.limit(rows)
     return text_lines(path, options.charset("latin-1"), limit)
 
 
 def _tweets(path: Any, rows: int, options: Options) -> Iterator[tuple[str, str]]:
-    table = CsvRows(_lines(path, rows, options), path)
+    table = CsvRows(_lines(path, rows, options), path, ",")
     for fields in table:
         if len(fields) != _FIELDS:
             what = f"this row has {counted(len(fields), 'field')}, not {_FIELDS}."
@@ -71,7 +70,7 @@ def folder_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
         raise ReadError(
             path, f"the name of a text is that of its file: id='file', not {options.id!r}."
         )
-    limit = options.limit(streamed=rows < sys.maxsize)
+    limit = options.limit(rows)
     read = _article if options.format == "newsgroups" else _text
     files, size = _files(path), 0
     while batch := list(islice(files, rows)):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +68,22 @@ class ReadError(ValueError):
 
 #: Makes the error for a sentence, and the number of the field where it stands.
 Error = Callable[[str, int], ReadError]
+
+
+@contextmanager
+def errors_of(path: Any, kind: str) -> Iterator[None]:
+    """The errors of a library as those of a file that is not of its kind.
+
+    A file that cannot be opened has the system's own error.
+    """
+    with open(path, "rb"):
+        pass
+    try:
+        yield
+    except (ReadError, MemoryError):
+        raise
+    except Exception as error:
+        raise ReadError(path, f"is no {kind}: {' '.join(str(error).split())}") from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,9 +166,9 @@ class Options:
         """The encoding of text."""
         return default if self.encoding is None else self.encoding
 
-    def limit(self, *, streamed: bool = False) -> float:
-        """The number of bytes that may be held; a stream holds none."""
-        if streamed:
+    def limit(self, rows: int = sys.maxsize) -> float:
+        """The number of bytes that may be held of a file; none of one that comes in batches."""
+        if rows < sys.maxsize:
             return math.inf
         return 2 * resolve_budget(None, HOST) if self.max_bytes is None else self.max_bytes
 
@@ -185,17 +203,10 @@ class Columns:
 def choose_columns(
     names: list[str], options: Options, error: Error, index: Collection[str] = ()
 ) -> Columns:
-    """The columns of a table.
+    """The columns of a table with these names.
 
-    A column without a name is none of the features: as an index, where pandas writes it.
-
-    Parameters
-    ----------
-    names : list of str
-    options : Options
-    error : callable
-    index : collection of str
-        Columns that are known as an index.
+    A column without a name is none of the features, nor is one that is known as an index: pandas
+    writes both.
     """
     label, text = (find_column(names, options, role, error) for role in ("label", "text"))
     id = None if options.id is None else find_column(names, options, "id", error)
@@ -229,16 +240,7 @@ def choose_columns(
 
 
 def find_column(names: list[str], options: Options, role: str, error: Error) -> int | None:
-    """The number of the column of a role, or None where there is none.
-
-    Parameters
-    ----------
-    names : list of str
-        Those of the columns.
-    options : Options
-    role : {"label", "text", "id"}
-    error : callable
-    """
+    """The number of the column of a role (label, text or id), or None where there is none."""
     given = getattr(options, role)
     name = role if given is None else given
     if name not in names or (given is None and name in options.drop):
@@ -273,40 +275,26 @@ def label_fault(label: str) -> str | None:
 
 
 def as_labels(
-    values: list,
-    what: str,
-    error: Callable[[str], ReadError],
-    start: int = 0,
-    *,
-    mask: bool = False,
+    values: list, path: Any, what: str, start: int = 0, *, mask: bool = False
 ) -> np.ndarray:
     """Numbers or strings that a library has read as labels; None or NaN is a missing one.
 
-    Parameters
-    ----------
-    values : list
-    what : str
-        What holds them, for errors.
-    error : callable
-        Makes the error for a sentence.
-    start : int
-        Rows that came before.
-    mask : bool
-        Whether labels may be missing: they are masked.
+    They come from what is named, after so many rows. Missing ones are masked, where they may be.
     """
     missing = [value is None or value != value or value == "" for value in values]
     for number, (value, absent) in enumerate(zip(values, missing, strict=True), start + 1):
         fault = label_fault(value) if isinstance(value, str) else MISSING_LABEL if absent else None
         if fault and not (absent and mask):
-            raise error(f"in row {number} of {what} {fault}")
+            raise ReadError(path, f"in row {number} of {what} {fault}")
     try:
         labels = np.asarray(
             exact_values([v for v, m in zip(values, missing, strict=True) if not m], what)
         )
     except ValueError as fault:
-        raise error(f"{fault}") from fault
+        raise ReadError(path, f"{fault}") from fault
     if labels.ndim != 1 or labels.dtype.kind not in "biufU":
-        raise error(f"{what} holds no labels: use numbers or strings, not {labels.dtype}.")
+        found = f"use numbers or strings, not {labels.dtype}."
+        raise ReadError(path, f"{what} holds no labels: {found}")
     return masked(labels, np.asarray(missing))
 
 
@@ -319,10 +307,7 @@ def whole_number(label: str) -> str | None:
 def as_whole(labels: np.ndarray) -> np.ndarray:
     """Labels as strings that are all whole numbers without ".0", so that "1" is "1.0"; else as is.
 
-    Parameters
-    ----------
-    labels : ndarray of shape (n,)
-        All of a file: "1.0" may be a version beside "1.1".
+    They are all of a file: "1.0" may be a version beside "1.1".
     """
     if labels.dtype.kind != "U":
         return labels

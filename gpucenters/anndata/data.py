@@ -266,17 +266,9 @@ class Source:
 def class_statistics(
     model: Any, source: Source, codes: np.ndarray, n_classes: int, *, nonzero: bool
 ) -> Statistics:
-    """The statistics of classes of cells, from one pass.
+    """The statistics of classes of cells, from one pass, which may count values other than zero.
 
-    Parameters
-    ----------
-    model : StatisticsClassifier
-    source : Source
-    codes : ndarray of shape (n_cells,)
-        The class of each cell; -1 for cells that are left out, which may hold anything.
-    n_classes : int
-    nonzero : bool
-        Whether to count values other than zero.
+    The codes, (n_cells,), are -1 for cells that are left out, which may hold anything.
     """
     options: dict[str, Any] = {"classes": range(n_classes), "nonzero": nonzero}
     kept = codes >= 0

@@ -181,8 +181,8 @@ class DataOptions:
 
     def groups(self, source: str) -> Any:
         """The group of each sample, from a file as that of --labels."""
+        from ..readers.batching import read_labels
         from ..readers.data import Options
-        from ..readers.steps import read_labels
 
         return read_labels(source, Options(encoding=self.encoding))
 

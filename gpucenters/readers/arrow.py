@@ -35,12 +35,12 @@ def arrow_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
         ) from error
     with errors_of(path, f"table of the format {options.format}"):
         try:
-            yield from _Table(path, options).parts(rows)
+            yield from _ArrowTable(path, options).parts(rows)
         except pyarrow.ArrowMemoryError as error:
             raise too_large(path, options.limit()) from error
 
 
-class _Table:
+class _ArrowTable:
     """A table whose columns are known once its schema is read."""
 
     def __init__(self, path: Any, options: Options) -> None:

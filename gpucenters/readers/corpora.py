@@ -25,12 +25,14 @@ _SENTENCE = re.compile(r"(\d{1,9}) (.*)")
 
 def tweet_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
     """Batches of Sentiment140: CSV without a header, the polarity first and the text last."""
-    return _of_pairs(_tweets(path, rows, options), rows)
+    lines = text_lines(path, options.charset("latin-1"), options.limit(rows))
+    return _of_pairs(_tweets(CsvRows(lines, path, ",")), rows)
 
 
 def sentence_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
     """Batches of an .all file: a whole number, a space, and the text."""
-    return _of_pairs(_sentences(path, rows, options), rows)
+    lines = text_lines(path, options.charset("latin-1"), options.limit(rows))
+    return _of_pairs(_sentences(lines, path), rows)
 
 
 def _of_pairs(pairs: Iterator[tuple[str, str]], rows: int) -> Iterator[Data]:
@@ -38,13 +40,7 @@ def _of_pairs(pairs: Iterator[tuple[str, str]], rows: int) -> Iterator[Data]:
         yield Data([text for _, text in batch], np.asarray([label for label, _ in batch]))
 
 
-def _lines(path: Any, rows: int, options: Options) -> Iterator[str]:
-    limit = options.limit(rows)
-    return text_lines(path, options.charset("latin-1"), limit)
-
-
-def _tweets(path: Any, rows: int, options: Options) -> Iterator[tuple[str, str]]:
-    table = CsvRows(_lines(path, rows, options), path, ",")
+def _tweets(table: CsvRows) -> Iterator[tuple[str, str]]:
     for fields in table:
         if len(fields) != _FIELDS:
             what = f"this row has {counted(len(fields), 'field')}, not {_FIELDS}."
@@ -54,8 +50,8 @@ def _tweets(path: Any, rows: int, options: Options) -> Iterator[tuple[str, str]]
         yield fields[0], fields[-1]
 
 
-def _sentences(path: Any, rows: int, options: Options) -> Iterator[tuple[str, str]]:
-    for number, line in enumerate(_lines(path, rows, options), 1):
+def _sentences(lines: Iterator[str], path: Any) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(lines, 1):
         text = line.rstrip("\r\n")
         found = _SENTENCE.fullmatch(text)
         if not found:

@@ -304,7 +304,7 @@ def whole_number(label: str) -> str | None:
     return found and found[1]
 
 
-def as_whole(labels: np.ndarray) -> np.ndarray:
+def without_point(labels: np.ndarray) -> np.ndarray:
     """Labels as strings that are all whole numbers without ".0", so that "1" is "1.0"; else as is.
 
     They are all of a file: "1.0" may be a version beside "1.1".

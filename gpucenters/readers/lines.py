@@ -168,18 +168,7 @@ def text_lines(path: Any, encoding: str, limit: float) -> Iterator[str]:
 
 
 class _Rows:
-    """Rows of fields.
-
-    Parameters
-    ----------
-    lines : iterator of str
-    path : str or path-like
-        For errors.
-    sep : str
-        What separates fields.
-    first : int
-        The number of the first line.
-    """
+    """Rows of fields; the path and the number of the first line are for errors."""
 
     def __init__(self, lines: Iterator[str], path: Any, sep: str, first: int = 1) -> None:
         self.path = path

@@ -18,10 +18,10 @@ from sklearn.pipeline import Pipeline
 from ..text import make_vectorizer
 from .arrays import array_batches, h5ad_batches
 from .arrow import arrow_batches
+from .batching import joined, with_labels, without_missing
 from .corpora import folder_batches, sentence_batches, tweet_batches
-from .data import Data, Options, ReadError, as_whole
+from .data import Data, Options, ReadError, without_point
 from .lines import COMPRESSED
-from .steps import joined, with_labels, without_missing
 from .svmlight import svmlight_batches
 from .tables import line_batches, table_batches
 
@@ -297,7 +297,9 @@ def fit_text(
         total += len(batch)
         report(total, None)
     model, classes = clone(estimator), sorted(labels)
-    whole = as_whole(np.asarray(classes))  # of all batches, since one tells nothing of the others
+    whole = without_point(
+        np.asarray(classes)
+    )  # of all batches, since one tells nothing of the others
     known = dict(zip(classes, whole.tolist(), strict=True)) if whole.dtype.kind == "U" else {}
     classes = sorted({*known.values()}) or classes
     for batch in batches(path, rows, **options):
@@ -333,7 +335,7 @@ def _batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
     if "drop" in format.options or options.missing == "drop":
         found = without_missing(found, path, options)
     if rows == sys.maxsize:
-        found = joined(found, path, options.limit())
+        found = iter(joined(found, path, options.limit()))
     empty = True
     for batch in found:
         empty = False

@@ -47,7 +47,7 @@ _COMMA = re.compile(r"[-+]?\d*,\d+(?:[eE][-+]?\d+)?")
 _THOUSANDS = re.compile(r"[-+]?\d{1,3}([,.' \u00a0\u202f])\d{3}(?:\1\d{3})*(?:[.,]\d*)?")
 
 #: The samples of some rows: features or texts, labels and names, of which some may be missing.
-Rows = tuple[Any, list[str | None], list[str]]
+Part = tuple[Any, list[str | None], list[str]]
 
 
 def line_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
@@ -92,7 +92,7 @@ def table_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
     if below and len(fields_of(below[0], sep)) == len(names) + 1 and "text" not in names:
         names = ["", *names]  # of R, which has no name for the column of row names
     columns, lines = choose_columns(names, options, head.error), chain(below, lines)
-    table = _Table(path, sep, columns, options)
+    table = _TextTable(path, sep, columns, options)
     if columns.text is None:
         parts = table.numbers(_Lines(lines), number, rows)
     else:
@@ -154,7 +154,7 @@ class _Lines:
         return found
 
 
-class _Table:
+class _TextTable:
     """What the rows of a table hold, where its columns are known."""
 
     def __init__(self, path: Any, sep: str, columns: Columns, options: Options) -> None:
@@ -165,7 +165,7 @@ class _Table:
         default = MISSING if columns.text is None else [""]
         self.na = default if options.na is None else options.na
 
-    def texts(self, table: TabRows | CsvRows, rows: int) -> Iterator[Rows]:
+    def texts(self, table: TabRows | CsvRows, rows: int) -> Iterator[Part]:
         """Texts, so many at a time."""
         found = iter(table)
         while batch := [self._sample(table, fields) for fields in islice(found, rows)]:
@@ -205,7 +205,7 @@ class _Table:
                 raise table.error(fault, columns.label)
         return label, "" if columns.id is None else fields[columns.id]
 
-    def numbers(self, lines: _Lines, number: int, rows: int) -> Iterator[Rows]:
+    def numbers(self, lines: _Lines, number: int, rows: int) -> Iterator[Part]:
         """Numbers, of so many lines at most at a time; the first has this number."""
         by_arrow = find_spec("pyarrow") is not None
         size = max(_BLOCK, _OF_COLUMN * len(self.columns.names))
@@ -220,7 +220,7 @@ class _Table:
             if len(found[0]):
                 yield found
 
-    def _by_arrow(self, block: str) -> Rows | None:
+    def _by_arrow(self, block: str) -> Part | None:
         """The rows of a block; None where it has a fault, or has to be read more carefully."""
         import pyarrow as pa
         from pyarrow import csv
@@ -262,7 +262,7 @@ class _Table:
         holds = np.isfinite(X) if options.missing == "error" else ~np.isinf(X)
         return None if faults or None in ids or not holds.all() else (X, labels, ids)
 
-    def _by_python(self, table: CsvRows, after: int) -> Rows:
+    def _by_python(self, table: CsvRows, after: int) -> Part:
         """The rows up to a line; a fault is raised with its place."""
         X, labels, ids = [], [], []
         for fields in table:

@@ -23,7 +23,7 @@ from ..blocks.dense import DenseBlock
 from ..blocks.samples import Samples
 from ..blocks.sparse import SparseBlock
 from .class_sums import Partition, RawSums, add_class_sums, merge
-from .half_weight import enough_stored, perhaps_half, worth_a_count_by_class
+from .half_weight import perhaps_not_zero
 from .sorted_columns import SortedColumns, sort_columns
 from .sparse_sorting import sort_segments
 
@@ -176,7 +176,16 @@ def _sparse_plans(
     else. Those left are put in column order, as many at a time as the budget allows, and counted by
     class; the rest is sorted.
     """
-    columns, stored = _perhaps_not_zero(matrix, samples, ctx)
+    xp, stored = matrix.backend.xp, stored_per_column(matrix, ctx)
+    enough = perhaps_not_zero(
+        stored,
+        matrix.nnz,
+        samples.class_weight,
+        lambda: stored_by_class(matrix, samples, ctx),
+        weighted=samples.sample_weight is not None,
+    )
+    columns = xp.nonzero(enough)[0]
+    stored = xp.take(stored, columns)
     # Put in order, an entry takes about 48 bytes on the way.
     cost = np.concatenate([[0], np.cumsum(48 * to_numpy(stored))])
     passes = list(row_ranges(cost, max(1, ctx.budget // 2)))
@@ -185,21 +194,12 @@ def _sparse_plans(
         yield _sparse_plan(block, columns[start:stop], samples, ctx), ctx
 
 
-def _perhaps_not_zero(
-    matrix: SparseBlock, samples: Samples, ctx: Context
-) -> tuple[SparseArray, SparseArray]:
-    """The columns that may have a median other than zero in some class, and their entries."""
-    xp, backend = matrix.backend.xp, matrix.backend
-    stored = stored_per_column(matrix, ctx)
-    weighted = samples.sample_weight is not None
-    enough = enough_stored(stored, min(samples.class_weight), weighted=weighted)
-    if worth_a_count_by_class(stored, enough, matrix.nnz, samples.n_classes):
-        held = backend.zeros((samples.n_classes, matrix.shape[1]))
-        ones = replace(matrix, data=_ones(matrix), reader=None)
-        add_class_sums(ones, samples, RawSums(held), ctx)
-        enough = perhaps_half(held, backend.asarray(samples.class_weight))
-    columns = xp.nonzero(enough)[0]
-    return columns, xp.take(stored, columns)
+def stored_by_class(matrix: SparseBlock, samples: Samples, ctx: Context) -> SparseArray:
+    """The weight of the samples of each class that store an entry of each column: (K, m)."""
+    held = matrix.backend.zeros((samples.n_classes, matrix.shape[1]))
+    ones = replace(matrix, data=_ones(matrix), reader=None)
+    add_class_sums(ones, samples, RawSums(held), ctx)
+    return held
 
 
 def _ones(matrix: SparseBlock) -> SparseArray:

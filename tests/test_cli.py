@@ -582,13 +582,13 @@ def test_a_model_of_texts_knows_the_name_of_their_column(run: Run, tmp_path: Pat
 def test_texts_whose_counts_would_not_fit_into_memory_are_refused(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
-    from gpucenters.arrays import grid
+    from gpucenters.arrays import context
 
     texts = tmp_path / "texts.tsv"
     output = {"fit": ["-o", tmp_path / "model"], "path": ["--ks", "2"], "permute": ["-n", "99"]}
     others = " and others" * 40
     texts.write_text("".join(f"{i % 2}\tword{i % 2}{others}\n" for i in range(1000)))
-    monkeypatch.setattr(grid, "free_memory", lambda: 2_000_000)
+    monkeypatch.setattr(context, "free_memory", lambda: 2_000_000)
     monkeypatch.setattr(sys, "platform", "linux")
     run(command, texts, *output[command], code=1)
     assert "million characters, whose words take about 0.0 GB to count" in run.err

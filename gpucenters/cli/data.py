@@ -368,7 +368,7 @@ def count_words(vectorizer: Any, texts: list[str], source: str) -> Any:
         Where the memory that is free would most likely not do: Linux ends what takes more. Other
         systems swap, and do not say what is free.
     """
-    from ..arrays.grid import free_memory
+    from ..arrays.context import free_memory
 
     size, free = sum(map(len, texts)), free_memory()
     if _COUNTING * size > free and sys.platform == "linux":

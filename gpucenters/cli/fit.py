@@ -231,7 +231,10 @@ class _Fit:
     def facts(self, trained: Trained) -> dict[str, Any]:
         """What was fitted."""
         model = trained.classifier
-        weight = dict(zip(model.classes_.tolist(), model._centers().class_weight, strict=False))
+        from ..estimators.fitted import FittedModel
+
+        fitted = FittedModel(model)
+        weight = dict(zip(model.classes_.tolist(), fitted.centers.class_weight, strict=False))
         names = trained.names()
         best = [names[at] for at in trained.ranking()[:_SHOWN]]
         return (
@@ -243,7 +246,7 @@ class _Fit:
                 "selected": len(model.support_),
                 "best_features": best,
                 "objective": model.objective_,
-                "worked_on": str(model._fitted.backend),
+                "worked_on": str(fitted.backend),
             }
             | _stages(trained)
             | ({} if trained.vectorizer is None else {"words_by": _counter(trained.vectorizer)})

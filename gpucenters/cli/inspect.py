@@ -76,21 +76,25 @@ def _changed(estimator: Any, known: tuple[str, ...]) -> dict[str, str]:
 
 
 def _holds(model: Any) -> str:
+    from ..estimators.fitted import FittedModel
     from ..solvers.centers import SupportCenters
 
     if not hasattr(model, "with_k"):
         return "the coefficients"
-    if isinstance(model._centers(), SupportCenters):
+    fitted = FittedModel(model)
+    if isinstance(fitted.centers, SupportCenters):
         return "the selected features: fewer of them by k, no partial_fit"
-    if model._fitted.statistics is None:
+    if fitted.state.statistics is None:
         return "all features: every k, no partial_fit"
     return "all features and the statistics: every k, and partial_fit"
 
 
 def _best(trained: Trained, top: int) -> list[dict[str, Any]]:
     """The features of largest gain, with the center of each class."""
+    from ..estimators.fitted import FittedModel
+
     model, names = trained.classifier, trained.names()
-    support, gains = model.support_.tolist(), model._selection().gain
+    support, gains = model.support_.tolist(), FittedModel(model).selection.gain
     classes, of_classes = model.classes_.tolist(), _of_classes(model)
     found = []
     for at in trained.ranking()[:top]:

@@ -83,7 +83,8 @@ def make_model(options: ModelOptions) -> Any:
         For an option that the model does not take, and for a value that is wrong for any data.
     """
     from ..arrays.backend import HOST
-    from ..arrays.grid import resolve_budget
+    from ..arrays.context import resolve_budget
+    from ..estimators.fitted import check_parameters
 
     assert options.estimator is not None
     name = options.estimator.value
@@ -109,7 +110,7 @@ def make_model(options: ModelOptions) -> Any:
         **{option: parse_value(value) for option, value in given.items()},
     )
     try:
-        made._check_parameters()
+        check_parameters(made)
         resolve_budget(options.memory_budget, HOST)
     except (ValueError, TypeError) as error:
         raise typer.BadParameter(str(error)) from error

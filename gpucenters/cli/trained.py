@@ -16,6 +16,7 @@ import gpucenters
 
 from ..arrays.namespace import to_numpy
 from ..arrays.on_disk import is_on_disk
+from ..estimators.fitted import FittedModel
 from ..readers.data import counted
 
 if TYPE_CHECKING:
@@ -107,14 +108,14 @@ class Trained:
         """The features that predictions depend on."""
         model = self.classifier
         if hasattr(model, "get_support"):
-            centers = model._centers()
+            centers = FittedModel(model).centers
             if not getattr(centers, "kept", centers).reads_all_features:
                 return to_numpy(model.support_)
         return np.arange(model.n_features_in_)
 
     def ranking(self) -> list[int]:
         """Positions in the support of the selected features, best first."""
-        selection = self.classifier._selection()
+        selection = FittedModel(self.classifier).selection
         return np.searchsorted(to_numpy(selection.support), to_numpy(selection.ranking)).tolist()
 
     def names(self) -> np.ndarray:

@@ -17,6 +17,7 @@ from ..arrays.namespace import is_sparse
 from ..blocks.samples import make_samples
 from ..estimators.base import CenterClassifier
 from ..estimators.centers import L1CenterClassifier
+from ..estimators.fitted import check_parameters
 from ..estimators.from_statistics import StatisticsClassifier
 from ..estimators.validation import (
     balanced,
@@ -101,7 +102,7 @@ def fit(estimator: Model, X: Any, y: Any, sample_weight: Any = None, client: Any
             "gpucenters.dask.fit() takes the models that statistics determine, and "
             f"L1CenterClassifier; got {type(estimator).__name__}."
         )
-    estimator._check_parameters()
+    check_parameters(estimator)
     with out_of_the_pool():
         return _fitted(clone(estimator), X, y, sample_weight, current_client(client))
 

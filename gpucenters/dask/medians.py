@@ -17,14 +17,14 @@ from ..arrays.backend import HOST, Backend, backend_of
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.namespace import is_sparse, sparse_module, to_numpy
 from ..blocks.convert import as_block
-from ..blocks.errors import as_float64, raise_overflow
-from ..blocks.samples import Samples, check_weights, raise_without_weight
+from ..blocks.samples import Samples, check_weights, make_samples, raise_without_weight
 from ..blocks.sparse import SparseBlock
+from ..blocks.validation import as_float64, raise_overflow
 from ..estimators.centers import L1CenterClassifier, L2CenterClassifier
-from ..estimators.fitted import Fitted
+from ..estimators.fitted import Fitted, FittedModel, commit
 from ..estimators.validation import check_container, encode_against, host_labels, work_backend
-from ..reductions.half_weight import perhaps_not_zero
 from ..reductions.medians import absolute_sums, stored_by_class, stored_per_column
+from ..reductions.sparse_sorting import perhaps_not_zero
 from ..solvers.l1 import L1Centers
 from .partitions import Form, compute, each, first_form, has_rows, of_partition
 from .sums import FEWEST_LANES, folded, summed
@@ -93,7 +93,7 @@ def fit_medians(
     solved = compute(client, solving, model.verbose)
     centers = _assembled(ranges, solved, loss, scale)
     fitted = Fitted(HOST, centers, {"k": model.k}, selection=centers.select(model.k))
-    model._commit(form.attributes, classes, fitted)
+    commit(model, form.attributes, classes, fitted)
     return model if model.device in (None, "cpu") else model.to(model.device)
 
 
@@ -134,8 +134,9 @@ def _count(
     X, codes = checked
 
     def work(ctx: Context) -> tuple[np.ndarray, ...]:
-        block, samples = model._enter(X, codes, classes, sample_weight, ctx)
+        block, (n, k) = as_block(X, ctx.backend, checked=True), (len(codes), len(classes))
         assert isinstance(block, SparseBlock)
+        samples = make_samples(codes, n, ctx.backend, n_classes=k, sample_weight=sample_weight)
         return count(block, samples, ctx)
 
     found = run_with_oom_retry(work, work_backend(model, X), model.memory_budget)
@@ -146,10 +147,7 @@ def _stored_and_loss(
     block: SparseBlock, samples: Samples, ctx: Context, *, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Of each column: how many entries are stored, and the l1 loss of centers at zero."""
-    share = 1.0 / weight[samples.codes]
-    if samples.sample_weight is not None:
-        share = share * samples.sample_weight
-    loss = to_numpy(absolute_sums(block, share, ctx))
+    loss = to_numpy(absolute_sums(block, samples.shares(weight), ctx))
     if not np.all(np.isfinite(loss)):
         block.check_finite(False, ctx)
         raise_overflow(int(np.flatnonzero(~np.isfinite(loss))[0]))
@@ -194,8 +192,7 @@ def _cut(
             X = X[:, np.concatenate(ranges)].tocsc()
             ranges = np.split(np.arange(X.shape[1]), np.cumsum([r.size for r in ranges])[:-1])
         else:  # later, partitions cannot be told apart; entries of sparse ones are counted before
-            block = as_block(X, here, checked=True)
-            run_with_oom_retry(partial(block.check_finite, False), here, model.memory_budget)
+            as_block(X, here, checked=True).check_finite(False, Context.of(here))
         return [(X[:, columns], codes, weight) for columns in ranges]
 
 
@@ -213,7 +210,7 @@ def _solve(model: L1CenterClassifier, pieces: list[Any]) -> L1Centers:
     if any(w is not None for w in weights):
         pairs = zip(codes, weights, strict=True)
         weight = np.concatenate([np.ones(len(y)) if w is None else w for y, w in pairs])
-    found = model.fit(X, np.concatenate(codes), sample_weight=weight)._centers().to(HOST)
+    found = FittedModel(model.fit(X, np.concatenate(codes), weight)).centers.to(HOST)
     assert isinstance(found, L1Centers)
     return found
 

@@ -16,6 +16,7 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 
 from ..arrays.backend import backend_of
+from ..estimators.fitted import FittedModel
 from ..estimators.from_statistics import StatisticsClassifier
 from ..statistics.base import Statistics
 from .partitions import Form, has_rows, of_partition, task_name
@@ -91,19 +92,18 @@ def _add(i: int, model: Any, X: Any, y: Any, weight: Any, form: Form, classes: A
     """A copy of the model with a partition added."""
     if not has_rows(X, y.shape[0], form):
         return model
-    model = copy.copy(model)
-    _bring_sums(model, X)
-    return model.partial_fit(X, y, classes=classes, sample_weight=weight)
+    return _copied(model, X).partial_fit(X, y, classes=classes, sample_weight=weight)
 
 
-def _bring_sums(model: Any, X: Any) -> None:
-    """Move the sums to the device of X: the partitions of a lane may lie on several."""
+def _copied(model: Any, X: Any) -> Any:
+    """A copy with sums on the device of X: the partitions of a lane may lie on several."""
     here = backend_of(X)
-    if not hasattr(model, "_fitted") or model.device is not None or model._fitted.backend == here:
-        return
+    if not hasattr(model, "classes_") or model.device is not None:
+        return copy.copy(model)
+    fitted = FittedModel(model)
     with here.current():
-        sums = model._fitted.share().moved(here)
-    model._fitted = model._fitted.shared_with(backend=here, statistics=sums)
+        sums = fitted.state.share().moved(here)
+    return fitted.copy(backend=here, statistics=sums)
 
 
 def _merge(parts: list[Any]) -> Statistics | None:
@@ -117,9 +117,9 @@ def _merge(parts: list[Any]) -> Statistics | None:
 def _statistics(part: Any) -> Statistics | None:
     if part is None or isinstance(part, Statistics):
         return part
-    if not hasattr(part, "_fitted"):  # all its partitions are empty
+    if not hasattr(part, "classes_"):  # all its partitions are empty
         return None
-    statistics = copy.copy(part._fitted.share())
+    statistics = copy.copy(FittedModel(part).state.share())
     statistics.classes = part.classes_
     statistics.feature_names = getattr(part, "feature_names_in_", None)
     return statistics

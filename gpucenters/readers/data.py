@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.backend import HOST
-from ..arrays.grid import resolve_budget
+from ..arrays.context import resolve_budget
 from ..arrays.inputs import exact_values
 
 #: The sentence for a label that is not there.

@@ -5,25 +5,23 @@ from __future__ import annotations
 from inspect import signature
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from .data import AsJson
+from .options import AsJson, ModelPath, option
 from .output import show_facts, show_json, show_table
 
 if TYPE_CHECKING:
-    from .trained import Trained
+    from .features import Trained
 
 _CLASSES = 6  # that have a column of a table
 
 
 def inspect(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file.")],
+    model: ModelPath,
     *,
-    top: Annotated[int, typer.Option(min=0, help="Number of features to show.")] = 20,
+    top: Annotated[int, option("Number of features to show.", min=0)] = 20,
     json: AsJson = False,
 ) -> None:
     """Show what a model file holds, and its best features with their class centers."""
-    from .trained import Trained
+    from .features import Trained
 
     trained = Trained.load(model, "cpu")
     # Several binary models select features each for itself, and have no best ones in common.

@@ -30,7 +30,7 @@ from .cross_validation import (
     naming_fold,
     split,
 )
-from .fitted import Fitted, learned
+from .fitted import Fitted, commit, learned
 from .validation import validated, work_backend
 
 

@@ -77,7 +77,7 @@ MODELS = (
     ),
     Model(
         "estimators.naive_bayes.SparseBernoulliNB",
-        holds=("solvers.bernoulli.BernoulliCenters", "blocks.readers.Binarized"),
+        holds=("solvers.bernoulli.BernoulliCenters", "blocks.transforms.Binarized"),
         name="bernoulli",
         options=(*_BAYES, "binarize"),
     ),
@@ -86,14 +86,14 @@ MODELS = (
         holds=(
             "solvers.multinomial.MultinomialCenters",
             "solvers.multinomial.MultinomialSelection",
-            "blocks.readers.NotNegative",
+            "blocks.transforms.NotNegative",
         ),
         name="multinomial",
         options=(*_BAYES, "tol"),
     ),
     Model(
         "estimators.poisson.SparsePoissonNB",
-        holds=("solvers.poisson.PoissonCenters", "blocks.readers.NotNegative"),
+        holds=("solvers.poisson.PoissonCenters", "blocks.transforms.NotNegative"),
         name="poisson",
         options=(*_BAYES, "exposure", "scale"),
     ),
@@ -118,7 +118,7 @@ MODELS = (
         has_k=False,
         has_gains=False,
     ),
-    Model("estimators.gmeb_path.GMEBClassifierCV", has_k=False, has_gains=False),
+    Model("estimators.gmeb.GMEBClassifierCV", has_k=False, has_gains=False),
 )
 
 OPTIONS = {

@@ -13,9 +13,9 @@ from small_data import PLAIN, Y, each_kind
 from gpucenters import (
     L2CenterClassifier,
 )
-from gpucenters.arrays import grid
+from gpucenters.arrays import context
 from gpucenters.arrays.backend import HOST, backend_of
-from gpucenters.arrays.grid import resolve_budget
+from gpucenters.arrays.context import resolve_budget
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_default_budget_is_a_quarter_of_the_free_memory(
 ) -> None:
     assert 2**20 < resolve_budget(None, where) < 2**50
     for free, expected in ((4_000_000_003, 1_000_000_000), (2, 1), (0, 1)):
-        monkeypatch.setattr(grid, "_free", lambda _, free=free: free)
+        monkeypatch.setattr(context, "_free", lambda _, free=free: free)
         assert resolve_budget(None, where) == expected
 
 
@@ -76,8 +76,8 @@ def test_free_memory_is_what_the_limits_of_a_container_leave(
         (tmp_path / "sys/fs/cgroup" / group).mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
             (tmp_path / "sys/fs/cgroup" / group / name).write_text(content)
-    monkeypatch.setattr(grid, "_ROOT", tmp_path)
-    assert grid.free_memory() == expected
+    monkeypatch.setattr(context, "_ROOT", tmp_path)
+    assert context.free_memory() == expected
     assert resolve_budget(None, HOST) == max(1, expected // 4)
 
 
@@ -88,10 +88,10 @@ def test_a_limit_that_is_taken_away_is_none(
     (tmp_path / "proc/self/cgroup").write_text("0::/\n")
     (tmp_path / "sys/fs/cgroup").mkdir(parents=True)
     (tmp_path / "sys/fs/cgroup/memory.max").write_text("400\n")
-    monkeypatch.setattr(grid, "_ROOT", tmp_path)
-    assert grid.free_memory() == 400
+    monkeypatch.setattr(context, "_ROOT", tmp_path)
+    assert context.free_memory() == 400
     (tmp_path / "sys/fs/cgroup/memory.max").write_text("max\n")
-    assert grid.free_memory() > 2**20
+    assert context.free_memory() > 2**20
 
 
 @pytest.mark.parametrize("size", [0, -1, True, 1.5, "much", "0MB", "-2GB", "2 parsecs", ""])

@@ -26,8 +26,7 @@ from gpucenters import (
 )
 from gpucenters.arrays import grid
 from gpucenters.arrays.backend import backend_of
-from gpucenters.arrays.context import Context
-from gpucenters.arrays.grid import resolve_budget
+from gpucenters.arrays.context import Context, resolve_budget
 from gpucenters.blocks.convert import as_block
 from gpucenters.blocks.sparse import SparseBlock
 from gpucenters.reductions.medians import SortingPlan

@@ -39,10 +39,14 @@ from gpucenters import (
     SparsePoissonNB,
     load,
 )
+from gpucenters.arrays.backend import HOST
 from gpucenters.arrays.namespace import array_namespace, is_numpy, is_sparse, to_numpy
+from gpucenters.blocks.transforms import NotNegative
 from gpucenters.estimators.base import Classifier
 from gpucenters.files import container
 from gpucenters.files.model import MODELS as MODELS_OF_FILES
+from gpucenters.files.state import Unpacker
+from gpucenters.statistics import Recipe
 
 M = 9
 _rng = np.random.default_rng(3)
@@ -698,3 +702,9 @@ def test_a_saved_model_does_not_change() -> None:
         saved(model, full=full)
     assert not model._fitted.shared
     assert_same(model.partial_fit(X, Y), twin.partial_fit(X, Y), X, ATTRIBUTES + FULL_ATTRIBUTES)
+
+
+def test_a_field_that_a_file_knows_by_its_first_name_is_read() -> None:
+    packed = {"Recipe": {"kind": "class sums", "reader": {"NotNegative": {"caller": "a model"}}}}
+    found = Unpacker([], HOST).unpack(packed)
+    assert found == Recipe("class sums", NotNegative("a model"))

@@ -23,7 +23,7 @@ from gpucenters import (
     L2CenterClassifier,
     SparseMultinomialNB,
 )
-from gpucenters.arrays import functions, kernels, list_kernels
+from gpucenters.arrays import functions, kernels
 
 _SHIM = r"""
 #include <cstring>
@@ -121,7 +121,7 @@ def _played() -> dict[str, Any]:
 
 
 @on_stand_in
-@pytest.mark.parametrize("options", kernels.type_options(), ids=" ".join)
+@pytest.mark.parametrize("options", kernels.type_options("kernels.cu"), ids=" ".join)
 @pytest.mark.parametrize("by_row", [True, False])
 def test_the_kernel_of_class_sums_equals_its_stand_in_and_numpy(
     compiled: Any, options: tuple[str, str], by_row: bool
@@ -299,7 +299,7 @@ def _interval(items: list[tuple[float, float]], least: float, most: float) -> tu
 
 
 @on_stand_in
-@pytest.mark.parametrize("options", list_kernels.type_options(), ids=" ".join)
+@pytest.mark.parametrize("options", kernels.type_options("lists.cu"), ids=" ".join)
 @pytest.mark.parametrize(("zeros", "weighted"), [(False, False), (True, False), (True, True)])
 def test_the_kernels_of_lists_equal_their_stand_ins_and_the_definition(
     compiled: Any, options: tuple[str, str, str], zeros: bool, weighted: bool

@@ -23,7 +23,8 @@ from strategies import (
     storing,
 )
 
-from gpucenters.reductions import half_weight
+from gpucenters.reductions.sorted_columns import _tolerance
+from gpucenters.reductions.sparse_sorting import perhaps_half
 from gpucenters.solvers import l1_centers
 
 LARGE = 10**6
@@ -358,6 +359,6 @@ def test_a_column_that_stores_few_entries_of_one_class_has_its_median(
 @pytest.mark.parametrize("n", [100, 10**9])
 def test_a_column_that_counts_as_half_is_never_left_out_beforehand(n: int) -> None:
     """Whatever the number of samples, by which the tolerance of a half grows."""
-    least = 1.0 - half_weight._tolerance(SimpleNamespace(count=[n]))  # type: ignore[arg-type]
+    least = 1.0 - _tolerance(SimpleNamespace(count=[n]))  # type: ignore[arg-type]
     mass, weight = np.asarray([[0.1, 0.5 * least]]), np.ones(1)
-    assert half_weight.perhaps_half(mass, weight).tolist() == [False, True]
+    assert perhaps_half(mass, weight).tolist() == [False, True]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import warnings
 from itertools import pairwise
 from pathlib import Path
@@ -40,11 +41,12 @@ from gpucenters import (
     SparseMultinomialNB,
     SparsePoissonNB,
     SparsityPathCV,
+    load,
     sparsity_path,
 )
 from gpucenters.estimators.path_predictions import predict_path
 from gpucenters.paths.sparsity_path import resolve_ks
-from gpucenters.solvers.path_scores import doubtful_scores
+from gpucenters.solvers.path import doubtful_scores
 
 MODELS = [
     L2CenterClassifier(),
@@ -237,6 +239,17 @@ def test_values_that_leave_float64_are_refused_as_in_predictions(on_host: Any) -
     X[2, 1] = np.nan
     with pytest.raises(ValueError, match="feature 1"):
         predict_path(model, X, [1, 2])
+
+
+@each_model
+def test_a_model_loaded_with_its_support_alone_refuses_a_path_and_says_why(model: Any) -> None:
+    y = np.arange(60) % 3
+    X = np.random.default_rng(0).poisson(1.0 + 3 * (y[:, None] == np.arange(8) % 3)).astype(float)
+    file = io.BytesIO()
+    clone(model).set_params(k=4).fit(X, y).save(file)
+    file.seek(0)
+    with pytest.raises(ValueError, match=r"path of predictions .* Save it with full=True"):
+        predict_path(load(file), X, [2, 3])
 
 
 # --- real data ---------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ def _installed() -> None:
 def test_the_kernels_compile(card: str) -> None:
     done = _run(f"""
 from cupy.cuda import nvrtc
-from gpucenters.arrays import kernels, list_kernels
+from gpucenters.arrays import kernels
 names = {{
     "kernels.cu": (
         *("add_class_sums", "pack_lists", "unpack_values"),
@@ -48,8 +48,8 @@ names = {{
     ),
     "lists.cu": ("class_intervals", "joint_intervals", "distance_sums"),
 }}
-variants = [("kernels.cu", options) for options in kernels.type_options()]
-for file, options in variants + [("lists.cu", o) for o in list_kernels.type_options()]:
+variants = [("kernels.cu", options) for options in kernels.type_options("kernels.cu")]
+for file, options in variants + [("lists.cu", o) for o in kernels.type_options("lists.cu")]:
     program = nvrtc.createProgram(kernels.source(file), file, (), ())
     try:
         # CuPy adds the last option to every compilation.

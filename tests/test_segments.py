@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpucenters.arrays import operations
+from gpucenters.arrays import sorting
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["unit", "weighted"])
@@ -23,7 +23,7 @@ def test_each_segment_is_sorted(
     values[60:70] = -values[50:60]
     segment = rng.integers(0, count, n)
     weights = rng.random(n) if weighted else None
-    found, along = operations.segment_sort(
+    found, along = sorting.segment_sort(
         sparse_backend.array(values),
         sparse_backend.array(segment),
         count,

@@ -27,7 +27,7 @@ from gpucenters import (
     SparsePoissonNB,
     sparsity_path,
 )
-from gpucenters.arrays import operations, sparsetools
+from gpucenters.arrays import functions, sparsetools
 from gpucenters.arrays.backend import HOST, backend_of
 from gpucenters.arrays.context import Context
 from gpucenters.blocks.convert import as_block
@@ -136,7 +136,7 @@ def test_an_entry_that_is_stored_twice_is_found_in_any_row(
     compiled: bool, size: int, sparse_backend: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for step in ("_LOOK_UPS", "_SORTED", "CUDA_CHUNK"):
-        monkeypatch.setattr(operations, step, 8)
+        monkeypatch.setattr(functions, step, 8)
     monkeypatch.setattr(sparsetools, "AVAILABLE", compiled)
     rng = np.random.default_rng(0)
     rows = [rng.permutation(min(size, 40))[: rng.integers(0, 11)] for _ in range(30)]
@@ -147,7 +147,7 @@ def test_an_entry_that_is_stored_twice_is_found_in_any_row(
         indptr = np.cumsum([0, *map(len, found)])
         for kind in (np.int32, np.int64):
             parts = (sparse_backend.array(p.astype(kind)) for p in (np.concatenate(found), indptr))
-            twice = operations.stores_twice(*parts, size, backend)
+            twice = functions.stores_twice(*parts, size, backend)
             assert twice == (row is not None and len(rows[row]) > 0)
 
 

@@ -13,7 +13,7 @@ import scipy.sparse
 from sklearn.base import clone
 
 from gpucenters import L1CenterClassifier, L2CenterClassifier
-from gpucenters.arrays import grid, operations, sparsetools, threads
+from gpucenters.arrays import functions, grid, sparsetools, threads
 from gpucenters.arrays.backend import HOST, backend_of
 from gpucenters.arrays.context import Context
 from gpucenters.arrays.threads import run, thread_count
@@ -116,7 +116,7 @@ def test_add_at_sums_repeated_indices(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sparsetools, "AVAILABLE", available)
         for kind in (np.int32, np.int64):
             target = np.zeros(3)
-            operations.add_at(target, np.asarray([2, 0, 2], dtype=kind), np.asarray([1.0, 2, 3]))
+            functions.add_at(target, np.asarray([2, 0, 2], dtype=kind), np.asarray([1.0, 2, 3]))
             assert target.tolist() == [2, 0, 4]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpucenters.arrays.thresholds import Thresholds
+from gpucenters.arrays.sorting import Thresholds
 
 
 @pytest.mark.parametrize("m", [1, 2, 3, 200])

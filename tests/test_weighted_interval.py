@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from conftest import BACKENDS
 
-from gpucenters.reductions import half_weight as module
-from gpucenters.reductions.half_weight import weighted_interval
+from gpucenters.reductions import dense_sorting as module
+from gpucenters.reductions.dense_sorting import weighted_interval
 
 N = 1000  # so many that the bounds come from a sample
 

@@ -10,7 +10,8 @@ import pandas as pd
 
 from ..arrays.functions import to_host
 from ..estimators.blocked import BlockGains
-from ..estimators.permutation import adjusted
+from ..estimators.fitted import FittedModel
+from ..estimators.permutation import benjamini_hochberg
 from ..solvers.selection import ranking_key, warn
 from ..statistics import ClassSums, Statistics
 from .data import Comparison
@@ -39,9 +40,10 @@ class Found(NamedTuple):
     @classmethod
     def of_model(cls, model: Any, statistics: Statistics) -> Self:
         """By a model that is fitted to these statistics; it need not select all features."""
-        gain, held, m = to_host(model.scores_), model._centers(), model.n_features_in_
+        gain, fitted, m = to_host(model.scores_), FittedModel(model), model.n_features_in_
         pvalues = np.array(getattr(model, "pvalues_", np.full(m, np.nan)))
-        centers = model._run(lambda ctx: held.centers_at(ctx.backend.arange(m))[0])
+        held = fitted.centers
+        centers = fitted.run(lambda ctx: held.centers_at(ctx.backend.arange(m))[0])
         return cls(gain, pvalues, to_host(centers), class_means(statistics))
 
     @classmethod
@@ -141,7 +143,7 @@ def ranked(
     scores, pvalues = np.where(down, -found.gain, found.gain), found.pvalues
     tested = np.ones(len(scores), dtype=bool) if tested is None else tested
     of_tests = np.ones(len(scores))
-    of_tests[tested] = adjusted(pvalues[tested])
+    of_tests[tested] = benjamini_hochberg(pvalues[tested])
     return {
         "scores": np.where(tested, scores, 0.0),
         "logfoldchanges": log_fold_changes(found.means, base),

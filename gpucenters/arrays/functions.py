@@ -1,4 +1,8 @@
-"""Functions of arrays of any library, for all layers above: each with all its ways."""
+"""Functions of arrays that the array API standard lacks: each with all its ways.
+
+Every name used on ``xp`` for both NumPy and CuPy exists in both, so that the tests on the CPU cover
+the code that runs on CUDA. Faster ways that only NumPy has are separate branches.
+"""
 
 from __future__ import annotations
 
@@ -9,31 +13,15 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from . import kernels
-from .backend import HOST, backend_of
-from .grid import ranges
-from .namespace import array_namespace, is_cupy, is_numpy, is_numpy_or_cupy, to_numpy
+from . import kernels, sparsetools
+from .backend import HOST, Backend
+from .backend import backend_of as backend_of
+from .grid import CUDA_CHUNK, ranges, row_ranges
+from .namespace import array_namespace as array_namespace
+from .namespace import is_cupy, is_numpy, is_numpy_or_cupy, to_numpy
 from .threads import run
-from .typing import Array, Namespace
+from .typing import Array, Namespace, SparseMatrix
 from .typing import NumPyOrCuPy as SharedArray
-
-__all__ = [
-    "array_namespace",
-    "backend_of",
-    "chi2_tail",
-    "clip_negative",
-    "f_tail",
-    "index_mask",
-    "round_to_40_bits",
-    "row_sums",
-    "running_max",
-    "scaled_differences",
-    "to_float",
-    "to_floats",
-    "to_host",
-    "top_k",
-    "writable",
-]
 
 
 def to_float(x: Array) -> float:
@@ -197,6 +185,15 @@ def row_sums(x: Array) -> Array:
 _PART_OF_ROW = 2**12  # elements that one block sums
 
 
+def squared_row_norms(x: Array) -> Array:
+    """The sum of the squares of each row: (n,)."""
+    xp = array_namespace(x)
+    if is_numpy(xp):
+        host = to_numpy(x)
+        return np.einsum("ij,ij->i", host, host)
+    return xp.sum(x * x, axis=1)
+
+
 def clip_negative(x: Array) -> Array:
     """``x`` with zero for negative values; NaN stays (``clip`` synchronises on CUDA)."""
     return array_namespace(x).maximum(x, 0.0)
@@ -248,3 +245,106 @@ def chi2_tail(x: Array, degrees: float | np.ndarray) -> np.ndarray:
 def f_tail(x: Array, numerator: float | np.ndarray, denominator: float) -> np.ndarray:
     """The probability that a variable of the F distribution is above each x: on the host."""
     return np.asarray(scipy.special.fdtrc(numerator, denominator, to_numpy(x)))
+
+
+# For blocks and reductions, where arrays are of NumPy or CuPy alone.
+
+_WIDE = 8  # indices for each entry, from which on a sort takes less time than a table
+_MOST_TABLES = 8
+_LOOK_UPS = 2**21  # entries that a thread looks up in one go: fewer take less than its start
+_SORTED = 2**20  # entries that a thread of the host sorts in one go
+
+
+def add_at(target: SharedArray, index: SharedArray, values: SharedArray) -> None:
+    """``target[index[j]] += values[j]``, with repeated indices summed, in place and in order.
+
+    Parameters
+    ----------
+    target : array of shape (m,), float64 or int64, contiguous
+    index : array of int32 or int64 of shape (n,)
+        Not checked: whoever made it knows that it lies in 0..m-1.
+    values : array of shape (n,), of the target's type
+    """
+    xp = array_namespace(target)
+    if is_numpy(xp) and sparsetools.AVAILABLE:
+        sparsetools.add_at(target, index, values)
+        return
+    xp.add.at(target, index, values)
+
+
+def stores_twice(indices: SharedArray, indptr: SharedArray, size: int, backend: Backend) -> bool:
+    """Whether a row of a CSR matrix (a column of CSC) stores an index more than once.
+
+    Rows may have any order. Compiled loops look each entry up in a table; elsewhere entries are
+    sorted.
+
+    Parameters
+    ----------
+    indices : array of integers of shape (e,), or one on disk
+    indptr : array of integers of shape (r + 1,), of the type of ``indices``
+    size : int
+        All indices are below it.
+    backend : Backend
+        That of the indices.
+    """
+    xp, starts = backend.xp, to_numpy(indptr)
+    stored = int(starts[-1])
+    by_table = is_numpy(xp) and sparsetools.AVAILABLE and size <= _WIDE * stored
+    step = CUDA_CHUNK if backend.sync_is_expensive else _SORTED
+    if by_table:  # which takes no more memory than a few numbers for each entry of its rows
+        step = max(_LOOK_UPS, size, stored // _MOST_TABLES)
+
+    def any_twice(rows: tuple[int, int]) -> bool:
+        first, last = rows
+        left, right = int(starts[first]), int(starts[last])
+        part, offsets = indices[left:right], indptr[first : last + 1] - indptr[first]
+        if by_table:
+            return sparsetools.count_distinct(offsets, part, size) < right - left
+        row = repeat_per_row(xp.arange(last - first), offsets, right - left, part)
+        pairs = xp.sort(row * size + part)
+        return bool(xp.any(pairs[1:] == pairs[:-1]))
+
+    return any(run(any_twice, row_ranges(starts, step), backend))
+
+
+def repeat_per_row(
+    per_row: SharedArray, offsets: SharedArray, count: int, indices: SharedArray | None = None
+) -> SharedArray:
+    """Each row's value once for each entry of the row.
+
+    Parameters
+    ----------
+    per_row : array of shape (r,)
+    offsets : array of integers of shape (r + 1,)
+        Where the entries of the rows begin, from 0 to ``count``.
+    count : int
+        The number of entries.
+    indices : array of shape (count,), of the type of ``offsets``, optional
+        The entries' columns, if there are any at hand.
+    """
+    xp = array_namespace(per_row)
+    if is_numpy(xp):
+        if not sparsetools.AVAILABLE:
+            return np.repeat(per_row, offsets[1:] - offsets[:-1])
+        if indices is None or indices.dtype != offsets.dtype:
+            indices = np.zeros(count, offsets.dtype)
+        out = np.empty(count, dtype=per_row.dtype)
+        sparsetools.repeat_per_row(per_row, offsets, indices, out)
+        return out
+    # CuPy's repeat would copy the counts to the host: mark where rows begin, and sum up.
+    marks = xp.zeros(count + 1, dtype=xp.int64)
+    xp.add.at(marks, offsets[1:-1], 1)
+    return xp.take(per_row, xp.cumsum(marks[:-1]))
+
+
+def filled(matrix: SparseMatrix) -> SharedArray:
+    """A CSR matrix, in which each entry is stored once, as an array of shape (n, d)."""
+    xp = array_namespace(matrix)
+    if is_numpy(xp):
+        return np.ascontiguousarray(matrix.toarray())
+    # (That of cupyx sorts pairs of row and column.)
+    n, d = matrix.shape
+    row = repeat_per_row(xp.arange(n), matrix.indptr, matrix.indices.shape[0])
+    out = xp.zeros(n * d, dtype=matrix.dtype)
+    out[row * d + matrix.indices] = matrix.data
+    return xp.reshape(out, (n, d))

@@ -10,6 +10,7 @@ import scipy.sparse
 
 from ..arrays.backend import Backend, backend_of
 from ..arrays.context import Context
+from ..arrays.functions import stores_twice
 from ..arrays.inputs import check_input
 from ..arrays.namespace import (
     array_namespace,
@@ -20,10 +21,9 @@ from ..arrays.namespace import (
     to_numpy,
 )
 from ..arrays.on_disk import CSROnDisk, OnDisk
-from ..arrays.operations import stores_twice
 from ..arrays.typing import NumPyOrCuPy as Array
 from ..arrays.typing import SparseMatrix
-from .block import Block
+from . import Block
 from .dense import DenseBlock
 from .sparse import SparseBlock
 from .validation import check_dense, checked_sparse

@@ -14,12 +14,11 @@ from ..arrays.context import Context
 from ..arrays.grid import dense_grid, ranges
 from ..arrays.namespace import array_namespace, is_cupy, is_numpy
 from ..arrays.on_disk import OnDisk
-from ..arrays.row_labels import RowLabels
 from ..arrays.typing import Array
 from ..arrays.uploads import Upload, sendable
-from . import errors
-from .readers import Reader, refuse
 from .samples import Samples
+from .transforms import ValueTransform
+from .validation import Place, as_float64, check_values
 
 Part = TypeVar("Part")
 
@@ -34,23 +33,19 @@ class DenseBlock:
         Never changed, never copied whole; chunks are widened and moved on their own.
     backend : Backend
         Where the work is done.
-    reader : Reader or None
-        What the values are read as.
+    transform : ValueTransform or None
+        Of each value.
     """
 
     array: Any
     backend: Backend
-    reader: Reader | None = None
+    transform: ValueTransform | None = None
     has_implicit_zeros: ClassVar[bool] = False
 
     @property
     def shape(self) -> tuple[int, int]:
         """(n, m)."""
         return self.array.shape
-
-    def read_as(self, reader: Reader) -> DenseBlock:
-        """The block with its values read by ``reader``."""
-        return replace(self, reader=reader)
 
     def rows(self, start: int, stop: int, ctx: Context) -> DenseBlock:
         """The rows start..stop, a view."""
@@ -69,7 +64,7 @@ class DenseBlock:
     def widen(self, part: Any, row: int, columns: Any) -> Array:
         """A part of the array on ``backend`` and read; its row and columns are for errors."""
         if part.dtype == object:
-            part = errors.as_float64(part, row, columns)
+            part = as_float64(part, row, columns)
         if self.upload is not None:
             part = self.upload.send(sendable(part))[0]
         with backend_of(part).current():
@@ -77,7 +72,7 @@ class DenseBlock:
             if not xp.isdtype(part.dtype, (xp.float32, xp.float64)):
                 part = xp.astype(part, xp.float64)
         part = self.backend.move(part)
-        return part if self.reader is None else self.reader(part)
+        return part if self.transform is None else self.transform(part)
 
     @cached_property
     def upload(self) -> Upload | None:
@@ -91,19 +86,25 @@ class DenseBlock:
 
     def take_columns(self, columns: Array, ctx: Context) -> Iterator[tuple[slice, Array]]:
         """The columns in the given order, as many at a time as memory allows: (part, these)."""
-        (n, _), d, here = self.shape, int(columns.shape[0]), backend_of(self.array)
-        columns = here.move(columns)
+        (n, _), d = self.shape, int(columns.shape[0])
+        columns = backend_of(self.array).move(columns)
         for start, stop in ranges(d, max(1, min(d, ctx.budget // (32 * n)))):
             some, parts = columns[start:stop], []
             # Row by row: a memory map is read in order.
             for cut in ranges(n, max(1, self.chunk_size(ctx) // (stop - start))):
-                with here.current():
-                    xp = array_namespace(self.array)
-                    part = xp.take(self.array[cut[0] : cut[1], :], some, axis=1)
-                part = self.widen(part, cut[0], some)
+                part = self._some_columns(cut, some)
                 # What was sent to a device is valid for a while only.
                 parts.append(part if self.upload is None else part + 0)
             yield slice(start, stop), self.backend.xp.concat(parts)
+
+    def _some_columns(self, rows: tuple[int, int], columns: Any) -> Array:
+        if isinstance(self.array, OnDisk):
+            part = self.array.take_columns(*rows, columns)
+        else:
+            with backend_of(self.array).current():
+                xp = array_namespace(self.array)
+                part = xp.take(self.array[rows[0] : rows[1], :], columns, axis=1)
+        return self.widen(part, rows[0], columns)
 
     def row_strips(self, samples: Samples, ctx: Context) -> Iterator[RowStrip]:
         """The fixed grid of chunks, a strip of rows at a time, with progress."""
@@ -111,7 +112,7 @@ class DenseBlock:
         rows, width = dense_grid(n, m, self.chunk_size(ctx), samples.n_classes)
         columns = [slice(*cut) for cut in ranges(m, width)]
         for cut in ctx.progress(ranges(n, rows), -(-n // rows), "rows added"):
-            yield RowStrip(self, slice(*cut), samples.row_labels(*cut), columns)
+            yield RowStrip(self, slice(*cut), samples.take(slice(*cut)), columns)
 
     def map_rows(
         self,
@@ -129,19 +130,11 @@ class DenseBlock:
         d = int(columns.shape[0])
         rows = max(1, self.chunk_size(ctx) // max(1, d))  # by the shape alone: see `grid`
         every = d == m and ascending
-        here = range(m) if every else backend_of(self.array).move(columns)
+        here = backend_of(self.array).move(columns)
 
         def fill(cut: tuple[int, int]) -> None:
-            part: Any
-            if isinstance(self.array, OnDisk):
-                part = self.array.take_columns(*cut, here)
-            else:
-                part = self.array[cut[0] : cut[1], :]
-                if not every:
-                    with backend_of(part).current():
-                        part = array_namespace(part).take(part, here, axis=1)
-            x = xp.astype(self.widen(part, cut[0], here), xp.float64)
-            out[cut[0] : cut[1], :] = task(x)
+            part = self.chunk(cut, (0, m)) if every else self._some_columns(cut, here)
+            out[cut[0] : cut[1], :] = task(xp.astype(part, xp.float64))
 
         for _ in ctx.map(fill, ranges(n, rows)):
             pass
@@ -150,29 +143,21 @@ class DenseBlock:
     # --- checks --------------------------------------------------------------------------------
 
     def holds_integers(self, ctx: Context) -> bool:
-        """Whether all values are integers."""
-        n, m = self.shape
-        xp = self.backend.xp
-        rows, columns = dense_grid(n, m, self.chunk_size(ctx))
-        chunks = (self.chunk(r, c) for r in ranges(n, rows) for c in ranges(m, columns))
-        return all(bool(xp.all(chunk == xp.round(chunk))) for chunk in chunks)
+        """False: the moments of dense data are centred, and exact for no values."""
+        return False
 
     def check_finite(self, squares: bool, ctx: Context) -> None:
         """Raise for the first value that is not finite, or is refused: see `Block`."""
         n, m = self.shape
-        plain = replace(self, reader=None)
+        plain = replace(self, transform=None)
         rows, columns = dense_grid(n, m, self.chunk_size(ctx))
-        for start, stop in ranges(m, columns):
-            for top, bottom in ranges(n, rows):
-                chunk = plain.chunk((top, bottom), (start, stop))
-                bad = errors.first_bad(chunk, squares, self.backend.xp)
-                if bad is not None:
-                    errors.raise_bad_value(float(chunk[bad]), start + bad[1], top + bad[0])
-                if self.reader is None:
-                    continue
-                bad = errors.first_bad(self.reader(chunk), False, self.backend.xp)
-                if bad is not None:
-                    refuse(self.reader, chunk[bad], start + bad[1], top + bad[0])
+        for c in ranges(m, columns):
+            for r in ranges(n, rows):
+
+                def place(at: tuple[int, ...], top: int = r[0], left: int = c[0]) -> Place:
+                    return top + at[0], left + at[1]
+
+                check_values(plain.chunk(r, c), squares, self.transform, place)
 
 
 @dataclass(frozen=True)
@@ -183,15 +168,14 @@ class RowStrip:
     ----------
     block : DenseBlock
     rows : slice
-    labels : RowLabels
-        Their classes and weights.
+    samples : Samples
     columns : list of slices
         The grid: they can be read side by side.
     """
 
     block: DenseBlock
     rows: slice
-    labels: RowLabels
+    samples: Samples
     columns: list[slice]
 
     def read(self, columns: slice) -> Array:

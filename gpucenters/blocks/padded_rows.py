@@ -8,13 +8,13 @@ import numpy as np
 
 from ..arrays.backend import backend_of
 from ..arrays.context import Context
+from ..arrays.functions import add_at
 from ..arrays.grid import ranges
 from ..arrays.namespace import array_namespace, to_numpy
 from ..arrays.on_disk import OnDisk
-from ..arrays.operations import add_at
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray
-from .block import Block
+from . import Block
 from .dense import DenseBlock
 from .sparse import SparseBlock
 
@@ -90,8 +90,8 @@ def _padded_rows(
                 values, minor = block.data[entry], block.indices[entry]
         values, minor = there.move(values), there.move(minor)
         xp = there.xp
-        if block.reader is not None:
-            values = block.reader(values)
+        if block.transform is not None:
+            values = block.transform(values)
         position = xp.take(position_of, xp.reshape(minor, (-1,)))
         position = xp.reshape(position, minor.shape)
         used = used & (position >= 0)

@@ -9,15 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import sparsetools
 from ..arrays.backend import Backend
 from ..arrays.cached import cached_property
 from ..arrays.inputs import check_input
-from ..arrays.namespace import to_numpy
-from ..arrays.row_labels import RowLabels
+from ..arrays.namespace import is_numpy, is_numpy_or_cupy, sparse_module, stored_once, to_numpy
 from ..arrays.typing import Array
 
 _LARGEST_WEIGHT = 1e100  # beyond it products of weights and values leave float64
 _EXACT_INTEGERS = 2.0**53  # integers below it are exact in float64
+_MOST_DENSE_CLASSES = 64  # whose indicator times rows is worth its arithmetic as a dense product
 
 
 @dataclass(frozen=True)
@@ -99,10 +100,9 @@ class Samples:
         """The factors of squares on the backend of the block."""
         return None if self.square_factors is None else self.backend.asarray(self.square_factors)
 
-    @property
-    def share(self) -> np.ndarray:
+    def shares(self, class_weight: list[float] | np.ndarray) -> np.ndarray:
         """The weight of each sample divided by that of its class, on the host."""
-        share = 1.0 / np.asarray(self.class_weight)[self.codes]
+        share = 1.0 / np.asarray(class_weight)[self.codes]
         return share if self.sample_weight is None else share * self.sample_weight
 
     def by_class(self, start: int, stop: int) -> list[tuple[int, np.ndarray]]:
@@ -117,19 +117,7 @@ class Samples:
         """These rows with exposures: n numbers of any library, finite and not negative."""
         return replace(self, exposure=check_weights(exposure, len(self.codes), "exposure"))
 
-    def row_labels(self, start: int, stop: int) -> RowLabels:
-        """The classes and weights of the rows start..stop, to sum such rows by."""
-        s = self.sample_weight
-        weights = None if s is None else s[start:stop]
-        return RowLabels(self.backend, self.codes[start:stop], weights, self.n_classes)
-
-    def of_rows(self, start: int, stop: int) -> Samples:
-        """The samples start..stop alone."""
-        s, e = self.sample_weight, self.exposure
-        weights, exposure = (None if a is None else a[start:stop] for a in (s, e))
-        return Samples(self.backend, self.codes[start:stop], weights, self.n_classes, exposure)
-
-    def take(self, rows: np.ndarray) -> Samples:
+    def take(self, rows: slice | np.ndarray) -> Samples:
         """Some samples, in the order of the given row numbers."""
         s, e = self.sample_weight, self.exposure
         weights, exposure = (None if a is None else a[rows] for a in (s, e))
@@ -137,22 +125,63 @@ class Samples:
 
     def positive_by_class(self) -> list[np.ndarray]:
         """The rows of positive weight of each class, ascending."""
-        rows: list[np.ndarray] = [np.empty(0, dtype=np.intp)] * self.n_classes
+        rows, s = [np.empty(0, dtype=np.intp)] * self.n_classes, self.sample_weight
         for c, members in self.by_class(0, len(self.codes)):
-            s = self.sample_weight
             rows[c] = members if s is None else members[s[members] > 0]
         return rows
 
     def with_equal_weights_as_one(self) -> Samples:
         """These rows with weights 0 and 1, where all positive weights are equal."""
         w = self.sample_weight
-        if w is None:
+        if w is None or not np.all((w == 0) | (w == np.max(w))):
             return self
-        positive = w > 0
-        if not np.all(w[positive] == w[positive][:1]):
-            return self
-        ones = None if bool(np.all(positive)) else positive.astype(np.float64)
-        return Samples(self.backend, self.codes, ones, self.n_classes)
+        return replace(self, sample_weight=None if bool(np.all(w > 0)) else np.sign(w))
+
+    # --- sums by class of dense rows, one for each sample -------------------------------------
+
+    def class_sums(self, x: Array) -> Array:
+        """Weighted sums of the rows of each class: (K, b) from (n, b), float64, C-contiguous."""
+        if self._compiled:
+            out = np.zeros((self.n_classes, x.shape[1]))
+            sparsetools.add_rows(to_numpy(x), self._int32_codes, self._factors, out)
+            return out
+        return self._indicator @ x
+
+    def residuals(self, x: Array, means: Array) -> Array:
+        """``x - means[codes]``; on the host in the memory of ``x``."""
+        if self._compiled:
+            sparsetools.subtract_rows(to_numpy(means), self._int32_codes, to_numpy(x))
+            return x
+        return x - self.backend.xp.take(means, self._index, axis=0)
+
+    @property
+    def _compiled(self) -> bool:
+        return is_numpy(self.backend.xp) and sparsetools.AVAILABLE
+
+    @cached_property
+    def _int32_codes(self) -> np.ndarray:
+        return self.codes.astype(np.int32)
+
+    @cached_property
+    def _index(self) -> Array:
+        return self.backend.asarray(self.codes.astype(np.int64))
+
+    @cached_property
+    def _factors(self) -> np.ndarray:
+        return np.ones(len(self.codes)) if self.sample_weight is None else self.sample_weight
+
+    @cached_property
+    def _indicator(self) -> Any:
+        """The matrix (K, n) of the weight of each sample, in the row of its class."""
+        xp, n, k = self.backend.xp, len(self.codes), self.n_classes
+        if k > _MOST_DENSE_CLASSES and is_numpy_or_cupy(xp):
+            order = np.argsort(self.codes, kind="stable").astype(np.int32)
+            bounds = np.searchsorted(self.codes[order], np.arange(k + 1)).astype(np.int32)
+            parts = map(self.backend.asarray, (self._factors[order], order, bounds))
+            return stored_once(sparse_module(xp).csr_matrix(tuple(parts), shape=(k, n)))
+        found = xp.astype(self.backend.arange(k)[:, None] == self._index[None, :], xp.float64)
+        weights = self.backend_weights
+        return found if weights is None else found * weights
 
 
 def make_samples(
@@ -244,11 +273,6 @@ def check_weights(weights: Any, n_samples: int, name: str = "sample_weight") -> 
             f"{1 / _LARGEST_WEIGHT:g} and {_LARGEST_WEIGHT:g}. Divide all of them by their mean."
         )
     return None if bool(np.all(weights == 1.0)) else weights
-
-
-def check_every_class(samples: Samples, names: Any = None) -> None:
-    """Raise a ValueError that names a class left without weight."""
-    raise_without_weight(samples.count, names)
 
 
 def raise_without_weight(counts: list[int], names: Any = None) -> None:

@@ -19,15 +19,15 @@ from ..arrays import sparsetools
 from ..arrays.backend import Backend, backend_of
 from ..arrays.cached import cached_property
 from ..arrays.context import Context
+from ..arrays.functions import repeat_per_row
 from ..arrays.grid import entry_ranges, partitions, row_ranges
-from ..arrays.namespace import array_namespace, is_cupy, is_numpy, to_numpy
+from ..arrays.namespace import is_cupy, is_numpy, to_numpy
 from ..arrays.on_disk import OnDisk
-from ..arrays.operations import repeat_per_row
 from ..arrays.typing import Namespace
 from ..arrays.typing import NumPyOrCuPy as Array
 from ..arrays.uploads import Upload, sendable
-from . import errors
-from .readers import Reader, refuse
+from .transforms import ValueTransform
+from .validation import Place, check_values
 
 INT32 = 2**31
 _FEW_ENTRIES = 16  # a search for each entry is cheap if there is one in so many
@@ -62,11 +62,11 @@ class Entries:
 
     def of_row(self, per_row: Array) -> Array:
         """The value of each entry's row, from an array over all rows."""
-        return self._of_major(per_row) if self.by_row else self._of_minor(per_row)
+        return self._of_axis(per_row, self.by_row)
 
     def of_column(self, per_column: Array) -> Array:
         """The value of each entry's column, from an array over all columns."""
-        return self._of_minor(per_column) if self.by_row else self._of_major(per_column)
+        return self._of_axis(per_column, not self.by_row)
 
     def rows(self) -> Array:
         """The row number of each entry."""
@@ -83,11 +83,16 @@ class Entries:
         """The column number of each entry."""
         return self.minor if self.by_row else self._major()
 
-    def _of_minor(self, per_minor: Array) -> Array:
-        return self.backend.xp.take(per_minor, self.minor)
+    def place(self, at: tuple[int, ...]) -> Place:
+        """The row and the column of one entry."""
+        return int(self.rows()[at]), int(self.columns()[at])
 
-    def _of_major(self, per_major: Array) -> Array:
-        return self._repeat(per_major[self.first : self.last])
+    def _of_axis(self, x: Array, is_major: bool) -> Array:
+        return (
+            self._repeat(x[self.first : self.last])
+            if is_major
+            else self.backend.xp.take(x, self.minor)
+        )
 
     def _major(self) -> Array:
         xp = self.backend.xp
@@ -112,8 +117,8 @@ class SparseBlock:
         True for CSR, False for CSC.
     backend : Backend
         Where the work is done.
-    reader : Reader or None
-        What the entries are read as; it must leave 0 as it is.
+    transform : ValueTransform or None
+        Of each value; it leaves 0 as it is.
     """
 
     data: Array
@@ -122,7 +127,7 @@ class SparseBlock:
     shape: tuple[int, int]
     by_row: bool
     backend: Backend
-    reader: Reader | None = None
+    transform: ValueTransform | None = None
 
     has_implicit_zeros: ClassVar[bool] = True
 
@@ -172,7 +177,7 @@ class SparseBlock:
     def all_entries(self) -> Entries:
         """All entries of a resident matrix in one run."""
         major = self.shape[0 if self.by_row else 1]
-        values = self.data if self.reader is None else self.reader(self.data)
+        values = self.data if self.transform is None else self.transform(self.data)
         return Entries(self.backend, self.indices, values, self.indptr, 0, major, self.by_row)
 
     def major_entries(
@@ -197,7 +202,7 @@ class SparseBlock:
             minor, values, offsets = self._upload.send(minor, sendable(values), offsets)
         elif not self.resident:
             minor, values, offsets = (self.backend.move(part) for part in (minor, values, offsets))
-        values = values if self.reader is None else self.reader(values)
+        values = values if self.transform is None else self.transform(values)
         return Entries(self.backend, minor, values, offsets, first, last, self.by_row)
 
     @cached_property
@@ -259,10 +264,6 @@ class SparseBlock:
 
     # --- parts of the matrix -------------------------------------------------------------------
 
-    def read_as(self, reader: Reader) -> SparseBlock:
-        """The block with its stored values read by ``reader``."""
-        return replace(self, reader=reader)
-
     def rows(self, start: int, stop: int, ctx: Context) -> SparseBlock:
         """The rows start..stop: see `Block`."""
         if not self.by_row:
@@ -278,25 +279,10 @@ class SparseBlock:
 
     def take_rows(self, rows: Array, ctx: Context) -> SparseBlock:
         """Some rows of a CSC matrix (no duplicates), in their order, as a CSR matrix."""
-        xp, backend = self.backend.xp, self.backend
-        place_of = xp.full(self.shape[0], -1, dtype=xp.int64)
-        place_of[rows] = backend.arange(int(rows.shape[0]))
-
-        def pick(entries: Entries) -> tuple[Array, Array, Array]:
-            place = entries.of_row(place_of)
-            keep = xp.nonzero(place >= 0)[0]
-            columns, values = xp.take(entries.columns(), keep), xp.take(entries.values, keep)
-            return xp.take(place, keep), xp.astype(columns, xp.int64), xp.astype(values, xp.float64)
-
-        empty = xp.zeros(0, dtype=xp.int64)
-        parts = [(empty, empty, backend.zeros(0)), *ctx.map(pick, self.entries(ctx))]
-        place, columns, values = (xp.concat([p[i] for p in parts]) for i in range(3))
-        order = xp.argsort(place, stable=True)
-        bounds = backend.arange(int(rows.shape[0]) + 1)
-        indptr = xp.searchsorted(xp.take(place, order), bounds)
-        shape = (int(rows.shape[0]), self.shape[1])
-        taken = xp.take(values, order), xp.take(columns, order)
-        return SparseBlock(*taken, indptr, shape, True, backend)
+        # They are columns of the transpose, which has the same arrays as CSR.
+        turned = replace(self, shape=self.shape[::-1], by_row=True)
+        part = turned.select(rows, ctx, by_row=False, ascending=False)
+        return replace(part, shape=part.shape[::-1], by_row=True)
 
     def narrowed(self, also: Array | None = None) -> tuple[Array, SparseBlock] | None:
         """The columns with stored entries, and the block of these alone: see `Block`."""
@@ -326,18 +312,8 @@ class SparseBlock:
 
     def check_finite(self, squares: bool, ctx: Context) -> None:
         """Raise for the first value that is not finite, or is refused: see `Block`."""
-        for entries in replace(self, reader=None).entries(ctx):
-            xp = array_namespace(entries.values)
-            bad = errors.first_bad(entries.values, squares, xp)
-            if bad is not None:
-                row, column = int(entries.rows()[bad]), int(entries.columns()[bad])
-                errors.raise_bad_value(float(entries.values[bad]), column, row)
-            if self.reader is None:
-                continue
-            bad = errors.first_bad(self.reader(entries.values), False, xp)
-            if bad is not None:
-                row, column = int(entries.rows()[bad]), int(entries.columns()[bad])
-                refuse(self.reader, entries.values[bad], column, row)
+        for entries in replace(self, transform=None).entries(ctx):
+            check_values(entries.values, squares, self.transform, entries.place)
 
 
 def _storable(values: Array, xp: Namespace) -> Array:

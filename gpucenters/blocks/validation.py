@@ -1,27 +1,32 @@
-"""Checks of X before native code reads it."""
+"""Checks of X: of its structure, before native code reads it, and of its values."""
 
 from __future__ import annotations
 
 import copy
+import math
 import numbers
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
 from ..arrays.backend import HOST
+from ..arrays.functions import stores_twice
 from ..arrays.grid import ranges
 from ..arrays.namespace import array_namespace, is_array, is_host_sparse, is_numpy, to_numpy
 from ..arrays.on_disk import CSROnDisk, OnDisk, open_on_disk, refuse_on_disk
-from ..arrays.operations import stores_twice
 from ..arrays.threads import run
 from ..arrays.typing import NumPyOrCuPy as Array
 from ..arrays.typing import SparseMatrix
+from .transforms import ValueTransform
 
+LARGEST_SQUARABLE = 1e154  # the square of anything larger may overflow float64
 _HOST_SCAN = 2**18  # indices that are checked in one go on the host
 _HOST_TASK = 2**23  # that one thread checks at least: below it threads take longer to start
 _DEVICE_SCAN = 2**25  # and on a device
+
+Place: TypeAlias = tuple[int, int]  # of a value in X: its row and its feature
 
 
 def check_dense(X: Array) -> None:
@@ -318,3 +323,81 @@ def _ascends(
     first, last = np.searchsorted(starts, bounds)
     falls[(starts[first:last] - bounds[0]).astype(np.intp, copy=False)] = False
     return not falls.any()
+
+
+# --- values ----------------------------------------------------------------------------------
+
+
+def check_values(
+    values: Array,
+    squares: bool,
+    transform: ValueTransform | None,
+    place: Callable[[tuple[int, ...]], Place],
+) -> None:
+    """Raise a ValueError for the first of some values of X that is bad.
+
+    Bad is what is not finite or, if ``squares``, too large to be squared, and what the transform
+    refuses. ``place`` says where in X the value at a position is.
+    """
+    at = _first_bad(values, squares)
+    if at is not None:
+        value, (row, feature) = float(values[at]), place(at)
+        where = f"in feature {feature} (first in row {row})"
+        if math.isnan(value):
+            raise ValueError(f"Input X contains NaN {where}. Impute or drop missing values first.")
+        if math.isinf(value):
+            raise ValueError(f"Input X contains infinity {where}.")
+        raise ValueError(
+            f"Input X contains {value!r} {where}: its square, or a sum of squares, overflows "
+            "float64. Rescale the feature."
+        )
+    if transform is not None and (at := _first_bad(transform(values), False)) is not None:
+        row, feature = place(at)
+        why = transform.why_not(float(values[at]))
+        raise ValueError(f"{why} in feature {feature} (first in row {row}).")
+
+
+def _first_bad(values: Array, squares: bool) -> tuple[int, ...] | None:
+    xp = array_namespace(values)
+    values = xp.astype(values, xp.float64)
+    good = xp.abs(values) <= LARGEST_SQUARABLE if squares else xp.isfinite(values)
+    if bool(xp.all(good)):
+        return None
+    return tuple(int(i[0]) for i in xp.nonzero(~good))
+
+
+def raise_overflow(feature: int) -> NoReturn:
+    """Raise the ValueError for a feature whose sums overflow."""
+    raise ValueError(
+        f"the values of feature {feature} are too large: their sums overflow float64. "
+        "Rescale the feature."
+    )
+
+
+def as_float64(part: Array, first_row: int, columns: Iterable[int]) -> np.ndarray:
+    """Objects as float64.
+
+    Raises
+    ------
+    TypeError, ValueError
+        That name the feature and the row of the first object that is no number.
+    """
+    objects = to_numpy(part)
+    try:
+        return objects.astype("float64")
+    except (TypeError, ValueError, OverflowError) as error:
+        for row, line in enumerate(objects):
+            for column, value in zip(columns, line, strict=True):
+                try:
+                    float(value)
+                except OverflowError:
+                    raise ValueError(
+                        f"X holds a number in feature {column}, row {first_row + row}, that "
+                        "float64 cannot hold."
+                    ) from error
+                except (TypeError, ValueError):
+                    raise type(error)(
+                        f"X holds {value!r} in feature {column}, row {first_row + row}, which is "
+                        "no number: argument must be a string or a number that float() takes."
+                    ) from error
+        raise

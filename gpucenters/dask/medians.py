@@ -15,15 +15,16 @@ from ..arrays.backend import HOST, Backend, backend_of
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.inputs import concatenated, exact_values
 from ..arrays.namespace import array_namespace, is_sparse, sparse_module, to_numpy
-from ..blocks.errors import raise_bad_value, raise_overflow
+from ..blocks.convert import as_block
 from ..blocks.samples import check_weights, make_samples, raise_without_weight
 from ..blocks.sparse import SparseBlock
+from ..blocks.validation import raise_overflow
 from ..estimators.centers import L1CenterClassifier, L2CenterClassifier
-from ..estimators.fitted import Fitted
+from ..estimators.fitted import Fitted, FittedModel, commit
 from ..estimators.naive_bayes import SparseBernoulliNB
 from ..estimators.validation import encode_against, host_labels, work_backend
-from ..reductions.half_weight import enough_stored, perhaps_half, worth_a_count_by_class
 from ..reductions.medians import absolute_sums, stored_per_column
+from ..reductions.sparse_sorting import enough_stored, perhaps_half, worth_a_count_by_class
 from ..solvers.l1 import L1Centers
 from .partitions import Data, Form, checked_partition, compute, first_form, named, task_name
 from .sums import FEWEST_LANES, folded, rows_of, summed
@@ -106,12 +107,10 @@ def _count(
         codes = encode_against(host_labels(y, CALLER, checked.shape[0]), classes)
 
         def count(ctx: Context) -> Counts:
-            block, samples = model._enter(checked, codes, classes, sample_weight, ctx)
+            block, (n, k) = as_block(checked, ctx.backend, checked=True), (len(codes), len(classes))
             assert isinstance(block, SparseBlock)
-            share = 1.0 / weight[samples.codes]
-            if samples.sample_weight is not None:
-                share = share * samples.sample_weight
-            loss = to_numpy(absolute_sums(block, share, ctx))
+            samples = make_samples(codes, n, ctx.backend, n_classes=k, sample_weight=sample_weight)
+            loss = to_numpy(absolute_sums(block, samples.shares(weight), ctx))
             if not np.all(np.isfinite(loss)):
                 block.check_finite(False, ctx)
                 raise_overflow(int(np.flatnonzero(~np.isfinite(loss))[0]))
@@ -224,30 +223,16 @@ def _cut(
         X = checked_partition(model, X, rows, form)
         if X is None:
             return (None,) * len(ranges)
-        with backend_of(X).current():
-            _check_finite(X)
+        here = backend_of(X)
+        with here.current():
+            # Later, partitions cannot be told apart.
+            as_block(X, here, checked=True).check_finite(False, Context.of(here))
             if is_sparse(X):  # most columns of text are in no range
                 X = X[:, np.concatenate(ranges)].tocsc()
                 ranges = np.split(np.arange(X.shape[1]), np.cumsum([r.size for r in ranges])[:-1])
             return tuple(X[:, columns] for columns in ranges)
     except Exception as error:
         raise named(error, i) from error
-
-
-def _check_finite(X: Any) -> None:
-    """Raise for a value that is not finite: later, partitions cannot be told apart."""
-    xp = array_namespace(X)
-    values = X.data if is_sparse(X) else X
-    if bool(xp.all(xp.isfinite(values))):
-        return
-    if is_sparse(X):
-        entries = X.tocoo()
-        at = int(xp.nonzero(~xp.isfinite(entries.data))[0][0])
-        row, feature, value = int(entries.row[at]), int(entries.col[at]), entries.data[at]
-    else:
-        row, feature = (int(x[0]) for x in xp.nonzero(~xp.isfinite(X)))
-        value = X[row, feature]
-    raise_bad_value(float(value), feature, row)
 
 
 def _joined(parts: list[Any]) -> Any:
@@ -274,7 +259,7 @@ def _solve(
             X = sparse_module(here.xp).vstack(pieces, format="csc")
         else:
             X = here.xp.concat(pieces, axis=0)
-    centers = model.fit(X, y, sample_weight=weight)._centers().to(HOST)
+    centers = FittedModel(model.fit(X, y, sample_weight=weight)).centers.to(HOST)
     assert isinstance(centers, L1Centers)
     return Solved(columns, centers)
 
@@ -324,7 +309,7 @@ def fit_medians(
     solved = solve_ranges(client, model, data, form, rows, _ranges(settled), token)
     centers = _assembled(solved, settled, len(classes))
     fitted = Fitted(HOST, centers, {"k": model.k}, selection=centers.select(model.k))
-    model._commit(form.attributes, classes, fitted)
+    commit(model, form.attributes, classes, fitted)
     return model if model.device in (None, "cpu") else model.to(model.device)
 
 

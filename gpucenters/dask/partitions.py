@@ -19,7 +19,7 @@ from sklearn.utils.validation import validate_data
 from .. import __version__
 from ..arrays.inputs import concatenated, exact_values
 from ..arrays.namespace import is_sparse
-from ..blocks.errors import as_float64
+from ..blocks.validation import as_float64
 from ..estimators.centers import L1CenterClassifier
 from ..estimators.validation import check_container
 

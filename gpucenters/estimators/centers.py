@@ -9,13 +9,12 @@ import numpy as np
 from .._docstrings import filled
 from ..arrays.context import Context
 from ..arrays.namespace import to_numpy
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.samples import Samples
+from ..solvers.data import check_priors
 from ..solvers.l1 import solve_l1
 from ..solvers.l2 import L2Centers, solve_l2
-from ..solvers.null_gains import l1_null_gain, l2_null_gain
-from ..solvers.permutation import NullGain
-from ..solvers.priors import check_priors
+from ..solvers.null_gains import NullGain, l1_null_gain, l2_null_gain
 from ..solvers.scaling import check_scale
 from ..statistics.base import Recipe
 from ..statistics.moments import ClassMoments

@@ -9,7 +9,7 @@ import numpy as np
 from .._docstrings import filled
 from ..arrays.context import Context
 from ..arrays.typing import Array
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.samples import Samples, check_weights
 from ..solvers.data import exposed_samples, require_exposure, row_totals
 from ..statistics.base import Statistics

@@ -12,18 +12,18 @@ from ..arrays.context import Context
 from ..arrays.functions import chi2_tail
 from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
-from ..blocks.block import Block
+from ..blocks import Block
 from ..reductions.distances import distance_scores
 from ..solvers.blocked import GaussianBlocks
-from ..solvers.densities import negative_log_density
+from ..solvers.data import check_priors, log_priors
 from ..solvers.gaussian import (
     GaussianCenters,
     check_gaussian,
+    gaussian_ratio,
+    negative_log_density,
     solve_gaussian,
 )
-from ..solvers.null_gains import gaussian_null_gain, gaussian_ratio
-from ..solvers.permutation import NullGain
-from ..solvers.priors import check_priors, log_priors
+from ..solvers.null_gains import NullGain, gaussian_null_gain
 from ..statistics.base import Recipe
 from ..statistics.moments import ClassMoments
 from .base import read_only
@@ -186,8 +186,7 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
 
         def variances(centers: Any, chosen: Any, ctx: Context) -> Array:
             held, columns = centers.located(chosen.support)
-            of_met = held.variances_at(columns)
-            return read_only(self._of_every_class(of_met, held.tied_variance(columns)))
+            return read_only(self._of_every_class(*held.variances_at(columns)))
 
         return self._cached("variances", variances)
 

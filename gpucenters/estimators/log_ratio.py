@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,9 +14,9 @@ from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.namespace import array_namespace
 from ..arrays.typing import Array
 from ..blocks.convert import as_block, scale_columns
-from ..blocks.readers import NotNegative
-from ..blocks.samples import check_every_class, make_samples
-from ..solvers.priors import check_alpha
+from ..blocks.samples import make_samples, raise_without_weight
+from ..blocks.transforms import NotNegative
+from ..solvers.data import check_alpha
 from ..statistics.base import Recipe
 from .score_functions import log_share_ratio
 from .validation import (
@@ -138,10 +139,11 @@ class LogRatioScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         raise_for_one_class(name, classes)
 
         def log_ratios(ctx: Context) -> Array:
-            block = as_block(checked, ctx.backend, checked=True).read_as(NotNegative(name))
+            block = as_block(checked, ctx.backend, checked=True)
+            block = replace(block, transform=NotNegative(name))
             k = len(classes)
             samples = make_samples(codes, n, ctx.backend, n_classes=k, sample_weight=sample_weight)
-            check_every_class(samples, classes)
+            raise_without_weight(samples.count, classes)
             sums = Recipe("class sums").of(block, samples, ctx)
             pairs = [sums] if k == 2 else sums.one_vs_rest()
             return ctx.backend.xp.stack([log_share_ratio(pair, ctx, alpha) for pair in pairs])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import numbers
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, Self
@@ -17,14 +17,14 @@ from ..arrays.backend import Backend, resolve_backend
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.namespace import array_namespace, to_numpy
 from ..arrays.typing import Array
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.convert import as_block
-from ..blocks.readers import Reader
-from ..blocks.samples import Samples, check_every_class, make_samples
+from ..blocks.samples import Samples, make_samples, raise_without_weight
+from ..blocks.transforms import ValueTransform
 from ..solvers.centers import Centers
 from ..solvers.decisions import Decision
 from ..solvers.selection import Selection
-from .fitted import Fitted, learned
+from .fitted import Fitted, FittedModel, commit, learned, read_only
 from .validation import (
     accuracy,
     check_backend,
@@ -110,7 +110,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
         def solve(ctx: Context) -> Fitted:
             block, samples = self._enter(checked, codes, classes, sample_weight, ctx)
-            check_every_class(samples, classes)
+            raise_without_weight(samples.count, classes)
             fitted = self._solve(block, samples, ctx)
             assert fitted.centers is not None
             fitted.selection = self._select(fitted.centers, ctx)
@@ -118,7 +118,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
         backend, budget = work_backend(self, checked), self.memory_budget
         fitted = run_with_oom_retry(solve, backend, budget, verbose=self.verbose)
-        self._commit(attributes, classes, fitted)
+        commit(self, attributes, classes, fitted)
         if self.verbose:
             self._report(checked.shape)
         return self
@@ -128,13 +128,6 @@ class Classifier(ClassifierMixin, BaseEstimator):
         classes, codes = encode(host_labels(y, type(self).__name__, n_samples))
         raise_for_one_class(type(self).__name__, classes)
         return classes, codes
-
-    def _commit(self, attributes: dict[str, Any], classes: np.ndarray, fitted: Fitted) -> None:
-        """Set all fitted attributes in one assignment, which no interrupt can divide."""
-        of_data = ("feature_names_in_", "_reading")
-        kept = {n: value for n, value in self.__dict__.items() if n not in of_data}
-        new = {"classes_": read_only(classes), "_fitted": fitted}
-        self.__dict__ = kept | attributes | new
 
     def __copy__(self) -> Self:
         new = self.__class__.__new__(self.__class__)
@@ -157,14 +150,13 @@ class Classifier(ClassifierMixin, BaseEstimator):
         n, k = len(codes), len(classes)
         return make_samples(codes, n, ctx.backend, n_classes=k, sample_weight=weight)
 
-    def _reader(self) -> Reader | None:
-        """What this model reads in place of each value of X; None for the values themselves."""
+    def _value_transform(self) -> ValueTransform | None:
+        """What this model takes in place of each value of X; None for the values themselves."""
         return None
 
     def _read(self, block: Block) -> Block:
-        """The block with its values read as this model takes them."""
-        reader = self._reader()
-        return block if reader is None else block.read_as(reader)
+        """The block with its values as this model takes them."""
+        return replace(block, transform=self._value_transform())
 
     def _check_parameters(self) -> None:
         """Raise for parameters that are wrong whatever the data are."""
@@ -257,7 +249,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
     def _rows(self, X: Any, ctx: Context) -> Block:
         """Rows to predict, checked, as this model reads them."""
         # Products with the values as they are need no sum of duplicate entries.
-        summed = not self._linear or self._reader() is not None
+        summed = not self._linear or self._value_transform() is not None
         return self._read(as_block(X, ctx.backend, summed=summed, checked=True))
 
     def _score_rows(self, X: Any, method: str, *, relative: bool = False) -> tuple[Array, Backend]:
@@ -385,16 +377,15 @@ class Classifier(ClassifierMixin, BaseEstimator):
             raise ValueError("to() needs the name of a device: 'cpu', 'cuda', 'cuda:N' or 'auto'.")
         with fitted.backend.current():
             backend = resolve_backend(device, fitted.backend.zeros(1))
-        new = copy.copy(self)
-        new.device = device
         with backend.current():
             centers = fitted.centers and fitted.centers.to(backend)
             statistics = fitted.share()
             statistics = statistics and statistics.moved(backend)
             selection = fitted.selection and fitted.selection.to(backend)
-        new._fitted = fitted.shared_with(
+        new = FittedModel(self).copy(
             backend=backend, centers=centers, statistics=statistics, selection=selection
         )
+        new.device = device
         return new
 
     def save(self, path: Any, full: bool = False) -> None:
@@ -429,11 +420,3 @@ class Classifier(ClassifierMixin, BaseEstimator):
         from ..files import save
 
         save(self, path, full=full)
-
-
-def read_only(x: Any) -> Any:
-    """``x``; of NumPy's a read-only view, since copies of a model share the array."""
-    if isinstance(x, np.ndarray):
-        x = x.view()
-        x.flags.writeable = False
-    return x

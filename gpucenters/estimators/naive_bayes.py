@@ -11,11 +11,18 @@ from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.functions import chi2_tail
 from ..arrays.typing import Array
-from ..blocks.block import Block
-from ..blocks.readers import Binarized, NotNegative
+from ..blocks import Block
+from ..blocks.transforms import Binarized, NotNegative
 from ..reductions.products import product
-from ..solvers.bernoulli import BernoulliCenters, binarized, check_binarize, solve_bernoulli
+from ..solvers.bernoulli import (
+    BernoulliCenters,
+    bernoulli_ratio,
+    binarized,
+    check_binarize,
+    solve_bernoulli,
+)
 from ..solvers.blocked import BernoulliBlocks
+from ..solvers.data import check_alpha
 from ..solvers.multinomial import (
     DEFAULT_TOL,
     MultinomialCenters,
@@ -23,9 +30,7 @@ from ..solvers.multinomial import (
     check_tol,
     solve_multinomial,
 )
-from ..solvers.null_gains import bernoulli_null_gain, bernoulli_ratio, multinomial_null_gain
-from ..solvers.permutation import NullGain
-from ..solvers.priors import check_alpha
+from ..solvers.null_gains import NullGain, bernoulli_null_gain, multinomial_null_gain
 from ..solvers.selection import Selection
 from ..statistics.base import Recipe
 from ..statistics.class_sums import ClassSums
@@ -38,7 +43,7 @@ class _NaiveBayes(LinearClassifier, CountNaiveBayes):
     """Base of the two models whose decision is linear."""
 
     def _recipe(self) -> Recipe:
-        return Recipe("class sums", self._reader())
+        return Recipe("class sums", self._value_transform())
 
     @learned
     def feature_log_prob_(self) -> Array:
@@ -146,7 +151,7 @@ class SparseBernoulliNB(_NaiveBayes, LikelihoodRatioTests):
         super()._check_parameters()
         check_binarize(self.binarize)
 
-    def _reader(self) -> Binarized:
+    def _value_transform(self) -> Binarized:
         return Binarized(type(self).__name__, self.binarize)
 
     def _read(self, block: Block) -> Block:
@@ -287,7 +292,7 @@ class SparseMultinomialNB(_NaiveBayes):
     def _params(self) -> dict[str, Any]:
         return super()._params() | {"tol": self.tol}
 
-    def _reader(self) -> NotNegative:
+    def _value_transform(self) -> NotNegative:
         return NotNegative(type(self).__name__)
 
     def _solve_from(

@@ -1,22 +1,25 @@
-"""How sure a selection is: gains under permuted labels, and p-values from them."""
+"""How sure a selection is: p-values from gains under permuted labels, and the permutations."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import numbers
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.inputs import check_input
 from ..solvers.permutation import PermutationCounts, count_permutations
 from ..solvers.selection import ranking_key, warn
 from .base import check_center_classifier, read_only
+from .cross_validation import check_groups
 from .mahalanobis import MahalanobisCenterClassifier
-from .permuted_labels import PermutedLabels, permuted_labels
 from .validation import check_X, encode_against, host_labels, work_backend
 
 
@@ -87,7 +90,7 @@ class PermutationGains:
         """
         if isinstance(fdr, bool) or not isinstance(fdr, numbers.Real) or not 0 < float(fdr) <= 1:
             raise ValueError(f"fdr={fdr!r} is not valid: use a number above 0 and at most 1.")
-        m, least = len(self.scores), self._least_pvalue()
+        m, least = len(self.scores), 1.0 / (self.n_permutations + (not self.exact))
         if method == "bh":
             passed = int(np.count_nonzero(self.qvalues <= fdr))
             needed = m * least / fdr
@@ -113,8 +116,25 @@ class PermutationGains:
         good = count[self.false_discoveries[self.ranking] <= fdr * count]
         return int(good.max(initial=0))
 
-    def _least_pvalue(self) -> float:
-        return 1.0 / (self.n_permutations + (not self.exact))
+    @classmethod
+    def _of(
+        cls, found: PermutationCounts, permutations: LabelPermutations, names: np.ndarray | None
+    ) -> PermutationGains:
+        """P-values from counts; the observed labels are one vector more."""
+        order: Any = found.order
+        tries, place = permutations.count + 1, np.argsort(order)
+        pvalues = ((found.own + 1) / tries)[place]
+        return cls(
+            scores=read_only(found.gain),
+            ranking=read_only(order),
+            pvalues=read_only(pvalues),
+            pvalues_fwer=read_only(np.maximum.accumulate((found.largest + 1) / tries)[place]),
+            qvalues=read_only(benjamini_hochberg(pvalues)),
+            false_discoveries=read_only(((found.reached + found.itself) / tries)[place]),
+            n_permutations=permutations.count + permutations.exact,
+            exact=permutations.exact,
+            feature_names=names,
+        )
 
 
 def permutation_gains(
@@ -245,51 +265,165 @@ def permutation_gains(
     n = checked.shape[0]
     codes = encode_against(host_labels(y, "permutation_gains", n), model.classes_)
     codes = codes.astype(np.min_scalar_type(len(model.classes_) - 1))
-    labels = permuted_labels(codes, groups, permute, int(count), random_state)
+    permutations = LabelPermutations.of(codes, groups, permute, int(count), random_state)
 
     def task(ctx: Context) -> PermutationCounts:
         block, samples = model._enter(checked, codes, model.classes_, None, ctx)
         gain = model._null_gain(block, ctx)
-        found = count_permutations(gain, block, samples, labels.batches, labels.codes, ctx)
-        return found.to_host()
+        return count_permutations(gain, block, samples, permutations, ctx)
 
     backend, budget = work_backend(model, checked), model.memory_budget
     found = run_with_oom_retry(task, backend, budget, verbose=verbose)
-    return _adjusted(found, labels, getattr(model, "feature_names_in_", None))
+    return PermutationGains._of(found, permutations, getattr(model, "feature_names_in_", None))
 
 
-def _adjusted(
-    found: PermutationCounts, labels: PermutedLabels, names: np.ndarray | None
-) -> PermutationGains:
-    """P-values from counts, each in its place; the observed labels are one vector more."""
-    order: Any = found.order
-    tries = labels.count + 1
-    pvalues = (found.own + 1) / tries
-    fwer = np.maximum.accumulate((found.largest + 1) / tries)
-    return PermutationGains(
-        scores=read_only(found.gain),
-        ranking=read_only(order),
-        pvalues=_placed(pvalues, order),
-        pvalues_fwer=_placed(fwer, order),
-        qvalues=_placed(adjusted(pvalues), order),
-        false_discoveries=_placed((found.reached + found.itself) / tries, order),
-        n_permutations=labels.count + labels.exact,
-        exact=labels.exact,
-        feature_names=names,
-    )
-
-
-def _placed(values: Any, order: np.ndarray) -> np.ndarray:
-    placed = np.empty_like(values)
-    placed[order] = values
-    return read_only(placed)
-
-
-def adjusted(pvalues: np.ndarray) -> np.ndarray:
-    """P-values adjusted by Benjamini & Hochberg."""
+def benjamini_hochberg(pvalues: np.ndarray) -> np.ndarray:
+    """The q-values of p-values."""
     m = len(pvalues)
     order = np.argsort(pvalues, kind="stable")
     share = pvalues[order] * m / np.arange(1, m + 1)
     q = np.empty(m)
     q[order] = np.minimum(np.minimum.accumulate(share[::-1])[::-1], 1.0)
     return q
+
+
+class LabelPermutations:
+    """Permutations of class codes within groups: at random, or all distinct ones if few.
+
+    Parameters
+    ----------
+    codes : ndarray of integers of shape (n,)
+    groups : ndarray of integers of shape (n,)
+    count : int
+        How many at most.
+    random_state : int, RandomState or None
+    members : ndarray of integers of shape (N,), optional
+        What is permuted are labels of n groups of samples: the group of each of the N samples.
+
+    Attributes
+    ----------
+    exact : bool
+        Whether all distinct ones are taken. The given one is left out: it is known to be one.
+    count : int
+        How many are taken.
+    """
+
+    def __init__(
+        self,
+        codes: np.ndarray,
+        groups: np.ndarray,
+        count: int,
+        random_state: Any,
+        members: np.ndarray | None = None,
+    ) -> None:
+        self._codes, self._groups, self._members = codes, groups, members
+        self._by_group = np.argsort(groups, kind="stable")
+        self._in_groups = np.split(codes[self._by_group], np.cumsum(np.bincount(groups))[:-1])
+        self.exact = self._few_are_distinct(count)
+        # A seed of its own for each, so that they do not depend on how many are made at a time.
+        random = check_random_state(random_state)
+        if self.exact:
+            every = np.stack(list(self._every()))
+            self._all = every[np.any(every != codes, axis=1)]
+        else:
+            self._seeds = random.randint(2**31 - 1, size=(count, 2))
+        self.count = len(self._all if self.exact else self._seeds)
+
+    @classmethod
+    def of(
+        cls, codes: np.ndarray, groups: Any, permute: str, count: int, random_state: Any
+    ) -> Self:
+        """The permutations that the parameters of `permutation_gains` ask for."""
+        if permute not in ("within", "groups"):
+            raise ValueError(f"permute={permute!r} is not valid: use 'within' or 'groups'.")
+        if groups is None:
+            if permute == "groups":
+                raise ValueError("permute='groups' needs groups: the group of each sample.")
+            return cls(codes, np.zeros(len(codes), dtype=np.intp), count, random_state)
+        found = check_groups(groups, len(codes))
+        names, first, members = np.unique(found, return_index=True, return_inverse=True)
+        of_groups = codes[first]
+        constant = codes == of_groups[members]
+        if permute == "groups":
+            if not constant.all():
+                row = int(np.argmin(constant))
+                raise ValueError(
+                    "permute='groups' exchanges the labels of whole groups, but those of group "
+                    f"{found[row]} are not all equal: rows {first[members[row]]} and {row} differ. "
+                    "Use permute='within'."
+                )
+            one = np.zeros(len(names), dtype=np.intp)
+            return cls(of_groups, one, count, random_state, members)
+        if constant.all():
+            raise ValueError(
+                "the labels cannot be permuted: within each of the groups all of them are equal. "
+                "Use permute='groups' to exchange the labels of whole groups."
+            )
+        return cls(codes, members, count, random_state)
+
+    def _few_are_distinct(self, most: int) -> bool:
+        """Whether there are at most so many distinct label vectors."""
+        sizes = [np.bincount(codes).tolist() for codes in self._in_groups]
+        logs = (math.lgamma(sum(s) + 1) - sum(math.lgamma(x + 1) for x in s) for s in sizes)
+        if sum(logs) > math.log(most) + 1:  # too large a number to be formed
+            return False
+        found = 1
+        for of_classes in sizes:
+            left = sum(of_classes)
+            for size in of_classes:
+                found *= math.comb(left, size)
+                left -= size
+        return found <= most
+
+    def _every(self) -> Iterator[np.ndarray]:
+        """All distinct label vectors."""
+        for parts in itertools.product(*(list(_orders(np.sort(p))) for p in self._in_groups)):
+            found = np.empty_like(self._codes)
+            found[self._by_group] = np.concatenate(parts)
+            yield found
+
+    def batches(self, most: int) -> list[np.ndarray]:
+        """The numbers of all permutations, at most so many at a time.
+
+        Those of a batch have as many samples in each class as each other.
+        """
+        every, kinds = np.arange(self.count), [np.arange(self.count)]
+        if self._members is not None:
+            members, k = np.bincount(self._members), int(self._codes.max()) + 1
+            sizes = [np.bincount(c, members, k) for c in self._of_groups(every).T]
+            _, kind = np.unique(np.asarray(sizes), axis=0, return_inverse=True)
+            kind = kind.reshape(-1)  # NumPy 2.0 gives it the shape of the rows
+            kinds = [every[kind == i] for i in range(kind.max() + 1)]
+        return [kind[a : a + most] for kind in kinds for a in range(0, len(kind), most)]
+
+    def codes(self, numbers: np.ndarray) -> np.ndarray:
+        """The class codes of some permutations, a column each: (N, p)."""
+        found = self._of_groups(numbers)
+        return found if self._members is None else found[self._members]
+
+    def _of_groups(self, numbers: np.ndarray) -> np.ndarray:
+        if self.exact:
+            return np.ascontiguousarray(self._all[numbers].T)
+        found = np.empty((len(self._codes), len(numbers)), dtype=self._codes.dtype)
+        for column, seed in enumerate(self._seeds[numbers]):
+            random = np.random.default_rng(seed)
+            if len(self._in_groups) == 1:
+                found[:, column] = random.permutation(self._codes)
+                continue
+            shuffled = np.lexsort((random.random(len(self._codes)), self._groups))
+            found[self._by_group, column] = self._codes[shuffled]
+        return found
+
+
+def _orders(values: np.ndarray) -> Iterator[np.ndarray]:
+    """All distinct orders of ascending values, in lexicographic order."""
+    values = values.copy()
+    while True:
+        yield values.copy()
+        rises = np.flatnonzero(values[:-1] < values[1:])
+        if not len(rises):
+            return
+        at = rises[-1]
+        other = np.flatnonzero(values > values[at])[-1]
+        values[[at, other]] = values[[other, at]]
+        values[at + 1 :] = values[at + 1 :][::-1]

@@ -14,19 +14,19 @@ from ..arrays.context import Context
 from ..arrays.functions import chi2_tail, f_tail
 from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
-from ..blocks.block import Block
-from ..blocks.readers import NotNegative
+from ..blocks import Block
+from ..blocks.transforms import NotNegative
 from ..solvers.blocked import PoissonBlocks
+from ..solvers.data import check_alpha
 from ..solvers.decisions import Decision
-from ..solvers.null_gains import poisson_null_gain, poisson_ratio
-from ..solvers.permutation import NullGain
+from ..solvers.null_gains import NullGain, poisson_null_gain
 from ..solvers.poisson import (
     PoissonCenters,
     check_poisson_scale,
     dispersion_divisor,
+    poisson_ratio,
     solve_poisson,
 )
-from ..solvers.priors import check_alpha
 from ..statistics.base import Recipe
 from ..statistics.class_sums import ExposedSums
 from .base import read_only
@@ -140,7 +140,7 @@ class SparsePoissonNB(ExposedClassifier, CountNaiveBayes, LikelihoodRatioTests):
     def _params(self) -> dict[str, Any]:
         return super()._params() | {"scale": self.scale, "exposure": self.exposure}
 
-    def _reader(self) -> NotNegative:
+    def _value_transform(self) -> NotNegative:
         return NotNegative(type(self).__name__)
 
     def _keeps_squares(self) -> bool:
@@ -148,11 +148,13 @@ class SparsePoissonNB(ExposedClassifier, CountNaiveBayes, LikelihoodRatioTests):
 
     def _recipe(self) -> Recipe:
         squares = self._keeps_squares()
-        return Recipe("exposed sums", self._reader(), per_feature=squares, exposure=self._kind())
+        return Recipe(
+            "exposed sums", self._value_transform(), per_feature=squares, exposure=self._kind()
+        )
 
     def _check_streaming(self, params: dict[str, Any]) -> None:
         super()._check_streaming(params)
-        before = self._needed_statistics("partial_fit").recipe.exposure == "given"
+        before = self._ready().needed_statistics("partial_fit").recipe.exposure == "given"
         if before != (self._of_rows is not None):
             raise ValueError("exposure= must be handed to each call of partial_fit, or to none.")
 

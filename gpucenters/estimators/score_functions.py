@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,12 @@ from ..arrays.backend import resolve_backend
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.functions import clip_negative
 from ..arrays.typing import Array
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.convert import as_block
-from ..blocks.readers import NotNegative
 from ..blocks.samples import Samples, make_samples
+from ..blocks.transforms import NotNegative
 from ..solvers.bernoulli import binarized
-from ..solvers.priors import check_alpha
+from ..solvers.data import check_alpha
 from ..statistics.base import Recipe
 from ..statistics.class_sums import ClassSums, feature_sums
 from .gaussian import SparseGaussianNB
@@ -130,7 +131,7 @@ def thresholded_multinomial(X: Any, y: Any, alpha: float = 1.0) -> Array:
 
 
 def _enter(X: Any, y: Any, name: str, ctx: Context) -> tuple[Block, Samples]:
-    block = as_block(X, ctx.backend, checked=True).read_as(NotNegative(name))
+    block = replace(as_block(X, ctx.backend, checked=True), transform=NotNegative(name))
     labels = host_labels(y, name, block.shape[0])
     classes, codes = encode(np.asarray(labels))
     if len(classes) != 2:

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from ..arrays.backend import HOST, Backend, backend_of, resolve_backend
-from ..arrays.grid import resolve_budget
+from ..arrays.context import resolve_budget
 from ..arrays.inputs import check_input, exact_values, first_missing
 from ..arrays.namespace import array_namespace, is_numpy, is_sparse, to_numpy
 from ..arrays.on_disk import is_on_disk

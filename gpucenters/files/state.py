@@ -26,6 +26,7 @@ from ..arrays.backend import Backend
 from ..arrays.namespace import array_namespace, is_array, to_numpy
 from ..arrays.typing import Array
 from ..estimators.base import Classifier
+from ..estimators.fitted import Fitted
 from ..solvers.centers import Centers, SupportCenters
 from ..solvers.gmeb.hyperplanes import Hyperplanes
 from ..solvers.selection import Selection
@@ -39,6 +40,7 @@ CLASSES: dict[str, Any] = {
     for kind in (*_OF_ALL, *(found(path) for model in MODELS for path in model.holds))
 }
 _MOST_FEATURES = 2**36  # the class sums of more take a terabyte: no fit has them
+_RENAMED = {"reader": "transform"}  # fields, and what they are called now
 _INTEGERS = ("support", "columns", "ill_conditioned")
 
 
@@ -158,7 +160,7 @@ class Unpacker:
         parts = {name: self.unpack(v) for name, v in content.items()}
         if kind == "dict":
             return parts
-        made = CLASSES[kind]
+        made, parts = CLASSES[kind], {_RENAMED.get(name, name): v for name, v in parts.items()}
         if any(f.name == "backend" for f in fields(made)):
             parts["backend"] = self._backend
         return made(**parts)
@@ -171,9 +173,9 @@ class Unpacker:
 # device.
 
 
-def check_fitted(model: Classifier) -> None:
+def check_fitted(model: Classifier, fitted: Fitted) -> None:
     """Raise a ValueError unless the parts of a fitted model fit together."""
-    fitted, m, names = model._fitted, model.n_features_in_, vars(model).get("feature_names_in_")
+    m, names = model.n_features_in_, vars(model).get("feature_names_in_")
     _require(model.classes_.ndim == 1 and len(model.classes_) > 1, "classes_")
     _require(isinstance(m, int) and 0 < m <= _MOST_FEATURES, "n_features_in_")
     _require(names is None or names.shape == (m,), "feature_names_in_")

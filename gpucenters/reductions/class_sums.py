@@ -11,13 +11,12 @@ import numpy as np
 
 from ..arrays import kernels, sparsetools
 from ..arrays.context import Context
+from ..arrays.functions import add_at, squared_row_norms
 from ..arrays.grid import partitions, ranges, row_ranges
 from ..arrays.namespace import array_namespace, is_cupy
-from ..arrays.operations import add_at
-from ..arrays.row_labels import RowLabels, squared_row_norms
 from ..arrays.typing import Array, Namespace
 from ..arrays.typing import NumPyOrCuPy as SparseArray
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.dense import DenseBlock, RowStrip, map_strips
 from ..blocks.samples import Samples
 from ..blocks.sparse import INT32, SparseBlock
@@ -80,15 +79,15 @@ def _add_dense(block: DenseBlock, samples: Samples, into: RawSums, ctx: Context)
     factors = samples.backend_square_factors
 
     def sums_of(strip: RowStrip, columns: slice) -> RawSums:
-        x, labels = strip.read(columns), strip.labels
-        first, second, summed = labels.sums(x), None, None
+        x, rows = strip.read(columns), strip.samples
+        first, second, summed = rows.class_sums(x), None, None
         if sum_of_squares is not None:
-            norms = squared_row_norms(x, labels.backend)
-            summed = labels.sums(norms[:, None])[:, 0]
+            norms = squared_row_norms(x)
+            summed = rows.class_sums(norms[:, None])[:, 0]
         if square is not None:
             of_rows = None if factors is None else factors[strip.rows]
-            second = labels.sums(x * x if of_rows is None else x * x * of_rows[:, None])
-        return RawSums(first, second, summed, None if nonzero is None else count_nonzero(x, labels))
+            second = rows.class_sums(x * x if of_rows is None else x * x * of_rows[:, None])
+        return RawSums(first, second, summed, None if nonzero is None else count_nonzero(x, rows))
 
     of_columns: dict[int, Array | None] = {}
 
@@ -106,10 +105,10 @@ def _add_dense(block: DenseBlock, samples: Samples, into: RawSums, ctx: Context)
                 sum_of_squares[...] += of_columns[columns.start]
 
 
-def count_nonzero(x: Array, labels: RowLabels) -> Array:
-    """The weighted number of values other than zero of each label: (K, b)."""
-    xp = labels.backend.xp
-    return labels.sums(xp.astype(x != 0, xp.float64))
+def count_nonzero(x: Array, samples: Samples) -> Array:
+    """The weighted number of values other than zero of each class: (K, b)."""
+    xp = samples.backend.xp
+    return samples.class_sums(xp.astype(x != 0, xp.float64))
 
 
 # --- stored entries --------------------------------------------------------------------------
@@ -292,7 +291,7 @@ def _add_on_device(matrix: SparseBlock, samples: Samples, into: RawSums, ctx: Co
     # All threads add to the few sums over all features, so each class has many slots.
     slots = None if sum_of_squares is None else backend.zeros((samples.n_classes, kernels.SLOTS))
     # Entries as they are need no memory, however many: one launch.
-    at_once = matrix.resident and matrix.reader is None
+    at_once = matrix.resident and matrix.transform is None
     steps = 1 if at_once else -(-matrix.nnz // matrix.chunk_size(ctx))
     runs = [matrix.all_entries()] if at_once else matrix.entries(ctx)
     for e in ctx.progress(runs, steps, "entries added"):

@@ -11,12 +11,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ..arrays.context import Context
-from ..arrays.functions import row_sums
+from ..arrays.functions import add_at, row_sums
 from ..arrays.grid import ranges
-from ..arrays.operations import add_at
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.dense import DenseBlock
 from ..blocks.padded_rows import padded_rows
 from ..blocks.sparse import Entries, SparseBlock

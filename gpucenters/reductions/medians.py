@@ -11,21 +11,21 @@ import numpy as np
 from ..arrays import sparsetools
 from ..arrays.backend import backend_of
 from ..arrays.context import Context
+from ..arrays.functions import add_at
 from ..arrays.grid import partitions, ranges, row_ranges
 from ..arrays.namespace import to_numpy
-from ..arrays.operations import add_at
-from ..arrays.row_labels import ClassLists
+from ..arrays.sorting import ClassLists
 from ..arrays.threads import Scratch
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.dense import DenseBlock
 from ..blocks.samples import Samples
 from ..blocks.sparse import SparseBlock
 from .class_sums import Partition, RawSums, add_class_sums, merge
-from .half_weight import enough_stored, perhaps_half, worth_a_count_by_class
-from .sorted_columns import SortedColumns, sort_columns
-from .sparse_sorting import sort_segments
+from .dense_sorting import sort_columns
+from .sorted_columns import SortedColumns
+from .sparse_sorting import enough_stored, perhaps_half, sort_segments, worth_a_count_by_class
 
 _LEAST_SORT_COLUMNS = 64  # with fewer columns in a range the steps of the search are too small
 _SORT_ENTRIES = 2**20  # entries in one range of columns: enough for each step of the search
@@ -41,7 +41,7 @@ def zero_center_loss(block: Block, samples: Samples, ctx: Context) -> Array:
     """
     if isinstance(block, DenseBlock):  # every column is sorted, and gets its loss from there
         return block.backend.zeros(block.shape[1])
-    return absolute_sums(block, samples.share, ctx)
+    return absolute_sums(block, samples.shares(samples.class_weight), ctx)
 
 
 def map_sorted_columns(
@@ -195,7 +195,7 @@ def _perhaps_not_zero(
     enough = enough_stored(stored, min(samples.class_weight), weighted=weighted)
     if worth_a_count_by_class(stored, enough, matrix.nnz, samples.n_classes):
         held = backend.zeros((samples.n_classes, matrix.shape[1]))
-        ones = replace(matrix, data=_ones(matrix), reader=None)
+        ones = replace(matrix, data=_ones(matrix), transform=None)
         add_class_sums(ones, samples, RawSums(held), ctx)
         enough = perhaps_half(held, backend.asarray(samples.class_weight))
     columns = xp.nonzero(enough)[0]

@@ -15,13 +15,11 @@ import numpy as np
 from ..arrays.backend import backend_of
 from ..arrays.context import Context
 from ..arrays.double_double import two_sum
-from ..arrays.functions import clip_negative, row_sums
+from ..arrays.functions import add_at, clip_negative, row_sums, squared_row_norms
 from ..arrays.namespace import array_namespace
-from ..arrays.operations import add_at
-from ..arrays.row_labels import squared_row_norms
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.dense import DenseBlock, RowStrip, map_strips
 from ..blocks.samples import Samples
 from ..blocks.sparse import SparseBlock
@@ -72,34 +70,11 @@ class CentredSums(NamedTuple):
     centred: Array
     nonzero: Array | None = None
 
-    def add(self, c: int, weight: float, total: Array, centred: Array) -> None:
-        """Add the sums of more samples to those of class c, by Chan's formula.
-
-        ``C = C_1 + C_2 + (mean_2 - mean_1)^2 W_1 W_2 / (W_1 + W_2)``.
-
-        Parameters
-        ----------
-        c : int
-        weight : float
-            That of the samples.
-        total : array of shape (m,)
-            Their weighted sums.
-        centred : array of shape (m,) or ()
-            Their sums of squares about their mean, in the form that is kept here.
-        """
-        if weight == 0:
-            return
-        xp, before = array_namespace(total), self.class_weight[c]
-        if before > 0:
-            shift = total / weight - self.total[c, :] / before
-            between = shift * shift * (before * weight / (before + weight))
-            self.centred[c, ...] += between if self.centred.ndim == 2 else xp.sum(between)
-        self.centred[c, ...] += centred
-        self.total[c, :] += total
-        self.class_weight[c] += weight
-
     def add_classes(self, weight: list[float], total: Array, centred: Array) -> None:
-        """The same for all classes at once: K weights, (K, m) sums, (K, m) or (K,) squares."""
+        """Add the sums of more samples: K weights, (K, m) sums, (K, m) or (K,) squares.
+
+        By Chan's formula: ``C = C_1 + C_2 + (mean_2 - mean_1)^2 W_1 W_2 / (W_1 + W_2)``.
+        """
         pairs = list(zip(self.class_weight, weight, strict=True))
         backend = backend_of(total)
         before, new = (
@@ -168,25 +143,25 @@ def _add_dense(block: DenseBlock, samples: Samples, into: CentredSums, ctx: Cont
     of_columns: dict[int, Array] = {}
 
     def sums_of(strip: RowStrip, columns: slice) -> _Part:
-        x, labels = strip.read(columns), strip.labels
-        weight = backend.asarray(np.where(labels.weight > 0, labels.weight, 1.0))[:, None]
-        total = labels.sums(x)
+        x, rows = strip.read(columns), strip.samples
+        weight = backend.asarray([w or 1.0 for w in rows.class_weight])[:, None]
+        total = rows.class_sums(x)
         mean = total / weight
-        nonzero = None if into.nonzero is None else count_nonzero(x, labels)
+        nonzero = None if into.nonzero is None else count_nonzero(x, rows)
         # Two passes over the chunk, so that the squares do not cancel. Rows that all have weight
         # zero add nothing, but NaN among them shows.
-        d = labels.less(x, mean)
+        d = rows.residuals(x, mean)
         if not by_feature:
-            norms = squared_row_norms(d, backend)
-            return _Part(total, mean, labels.sums(norms[:, None])[:, 0], nonzero)
+            norms = squared_row_norms(d)
+            return _Part(total, mean, rows.class_sums(norms[:, None])[:, 0], nonzero)
         # The sum of the residuals corrects the rounding of the mean.
-        error = labels.sums(d)
-        centred = clip_negative(labels.sums(d * d) - error * (error / weight))
+        error = rows.class_sums(d)
+        centred = clip_negative(rows.class_sums(d * d) - error * (error / weight))
         return _Part(total, mean + error / weight, centred, nonzero)
 
     def merge(strip: RowStrip, columns: slice, part: _Part) -> None:
         # Chan's formula, for all classes at once.
-        weight, total = strip.labels.weight, into.total[:, columns]
+        weight, total = np.asarray(strip.samples.class_weight), into.total[:, columns]
         both = (before > 0) & (weight > 0)
         harmonic = np.where(both, before * weight / np.where(both, before + weight, 1.0), 0.0)
         centred = part.centred
@@ -209,7 +184,7 @@ def _add_dense(block: DenseBlock, samples: Samples, into: CentredSums, ctx: Cont
         if not by_feature:
             for columns in strip.columns:
                 into.centred[...] += of_columns[columns.start]
-        before = before + strip.labels.weight
+        before = before + np.asarray(strip.samples.class_weight)
     into.class_weight[:] = before.tolist()
     into.total[...] += low
 

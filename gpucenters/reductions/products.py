@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -12,10 +13,10 @@ from ..arrays.grid import ranges, row_ranges
 from ..arrays.namespace import sparse_module, stored_once
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.dense import DenseBlock
-from ..blocks.readers import Magnitude
 from ..blocks.sparse import Entries, SparseBlock
+from ..blocks.transforms import Magnitude
 
 Part = tuple[Array, Array, Array]  # columns, shift and coefficients of a product
 
@@ -152,7 +153,7 @@ def _sparse_products(
     # |x| size + |shift| size, where implicit zeros cost nothing.
     xp = matrix.backend.xp
     absolute = [(c, -xp.abs(s), b[:, None]) for (c, s, _), b in zip(parts, sizes, strict=True)]
-    bounds = _sparse_products(matrix.read_as(Magnitude("products")), absolute, ctx, None)
+    bounds = _sparse_products(replace(matrix, transform=Magnitude()), absolute, ctx, None)
     return [xp.concat(pair, axis=1) for pair in zip(found, bounds, strict=True)]
 
 

@@ -24,7 +24,7 @@ from ..arrays.grid import full_width_ranges, row_ranges
 from ..arrays.linalg import add_gram
 from ..arrays.namespace import array_namespace, is_numpy
 from ..arrays.typing import Array
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.dense import DenseBlock
 from ..blocks.samples import Samples
 from ..blocks.sparse import SparseBlock
@@ -277,7 +277,7 @@ def _full_rows(block: Block, samples: Samples, ctx: Context) -> Iterator[Iterato
             x = xp.astype(entries.values, xp.float64, copy=False)
             strip[rows * m + entries.columns()] = x  # no position twice: duplicates are summed
         dense = DenseBlock(xp.reshape(strip, (stop - start, m)), backend)
-        yield from _full_rows(dense, samples.of_rows(start, stop), ctx)
+        yield from _full_rows(dense, samples.take(slice(start, stop)), ctx)
 
 
 def _classes(block: DenseBlock, samples: Samples, rows: tuple[int, int]) -> Iterator[OfClass]:
@@ -337,7 +337,7 @@ def _cut(
             indptr=indptr[first : last + 1] - indptr.dtype.type(start),
             shape=(last - first, matrix.shape[1]),
         )
-        yield part, samples.of_rows(first, last)
+        yield part, samples.take(slice(first, last))
 
 
 def _class_scatter(

@@ -15,11 +15,11 @@ import numpy as np
 
 from ..arrays.cached import cached_property
 from ..arrays.context import Context
+from ..arrays.functions import add_at
 from ..arrays.namespace import array_namespace
-from ..arrays.operations import add_at
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.dense import DenseBlock
 from ..blocks.sparse import Entries, SparseBlock
 

@@ -1,8 +1,12 @@
-"""Sorted columns: the values of each class in each column, ascending, with their weights.
+"""Sorted columns: the values of each class in each column, ascending, and their medians.
 
-Medians are computed from this form, which dense and sparse data share. A column of one class is a
-list of *items*. In a dense block an item is a sample. In a sparse block all zeros of the column,
-stored or not, are one item with their joint weight.
+Dense and sparse data share this form. A column of one class is a list of *items*. In a dense block
+an item is a sample. In a sparse block all zeros of the column, stored or not, are one item with
+their joint weight.
+
+A median is an interval (Prop. 2 of Calafiore & Fracastoro, with every tie settled): W(z) is the
+weight of the values up to z. Its low end is the smallest value with W(low) >= W/2, its high end the
+next larger value if W(low) = W/2, else the same. Whole-number weights are compared exactly.
 """
 
 from __future__ import annotations
@@ -11,29 +15,99 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..arrays import list_kernels
+from ..arrays import kernels
 from ..arrays.backend import Backend
-from ..arrays.context import Context
-from ..arrays.functions import to_floats
-from ..arrays.grid import ranges
-from ..arrays.operations import add_at, sorted_lines, sorted_lines_of_rows
-from ..arrays.row_labels import ClassLists
-from ..arrays.threads import Scratch
+from ..arrays.namespace import array_namespace
 from ..arrays.typing import Array
 from ..blocks.samples import Samples
-from .half_weight import ClassHalf, JointHalf, weighted_interval
 
-_CACHED = 2  # chunks that a cache holds while few values of each line are sorted
-_LONG_LIST = 256  # items from which on a search for the relevant ones saves time
+_INT_LIMIT = 2**63
+_UNIT_ROUNDOFF = 2.0**-53
+
+
+def _tolerance(samples: Samples) -> float:
+    return max(1e-12, 2 * sum(samples.count) * _UNIT_ROUNDOFF)
 
 
 @dataclass(frozen=True)
+class ClassHalf:
+    """Half of the weight W_c of each class: twice a mass from ``least`` to ``most`` counts as W_c.
+
+    Attributes
+    ----------
+    least, most : arrays of shape (K, 1)
+        Equal, and of int64, where weights are integers.
+    """
+
+    least: Array
+    most: Array
+
+    @classmethod
+    def of(cls, samples: Samples) -> ClassHalf:
+        """The rule for these samples."""
+        backend, weight = samples.backend, samples.class_weight
+        if samples.has_integer_weights:
+            total = backend.asarray([int(w) for w in weight], dtype=backend.xp.int64)[:, None]
+            return cls(total, total)
+        tolerance, total = _tolerance(samples), backend.asarray(weight)[:, None]
+        return cls(total * (1 - tolerance), total * (1 + tolerance))
+
+
+@dataclass(frozen=True)
+class JointHalf:
+    """Half of the weight of all classes together, where each class has total weight one.
+
+    Attributes
+    ----------
+    factor : array of shape (K, 1)
+        2 / W_c up to a common factor, of int64 where the comparison is exact.
+    least, most : int or float
+        Sums over the classes of mass times factor from ``least`` to ``most`` count as one half.
+    """
+
+    factor: Array
+    least: float
+    most: float
+
+    @classmethod
+    def of(cls, samples: Samples) -> JointHalf:
+        """The exact rule where the numbers fit in int64, else one with a tolerance."""
+        backend, weight, k = samples.backend, samples.class_weight, samples.n_classes
+        if samples.has_integer_weights:
+            common = math.lcm(*(int(w) for w in weight))
+            if 2 * k * common < _INT_LIMIT:
+                factors = [[2 * (common // int(w))] for w in weight]
+                factor = backend.asarray(factors, dtype=backend.xp.int64)
+                return cls(factor, k * common, k * common)
+        shares, tolerance = [[2.0 / w] for w in weight], k * _tolerance(samples)
+        return cls(backend.asarray(shares), k - tolerance, k + tolerance)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether sums are compared exactly."""
+        return self.least == self.most
+
+    def reached(self, mass: Array) -> Array:
+        """Whether the joint share is at least one half: (b,) from masses of shape (K, b)."""
+        return self._sum(mass) >= self.least
+
+    def exceeded(self, mass: Array) -> Array:
+        """Whether the joint share is more than one half: (b,) from masses of shape (K, b)."""
+        return self._sum(mass) > self.most
+
+    def _sum(self, mass: Array) -> Array:
+        xp = array_namespace(mass)
+        share = xp.astype(mass, self.factor.dtype) * self.factor
+        return xp.sum(share, axis=0, dtype=share.dtype)
+
+
+@dataclass(frozen=True, kw_only=True)
 class SortedColumns:
     """Items of K classes in b columns.
 
     Attributes
     ----------
-    backend : Backend
+    samples : Samples
     values : array of shape (N,)
         All stored values; those of one class and column are contiguous and ascending.
     start : array of int64 of shape (K, b)
@@ -50,7 +124,7 @@ class SortedColumns:
         Weights of the stored values and their running sum within each list; None counts each once.
     """
 
-    backend: Backend
+    samples: Samples
     values: Array
     start: Array
     size: Array
@@ -59,6 +133,11 @@ class SortedColumns:
     zero_mass: Array | None = None
     weights: Array | None = None
     cumulative: Array | None = None
+
+    @property
+    def backend(self) -> Backend:
+        """That of the samples."""
+        return self.samples.backend
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -81,27 +160,25 @@ class SortedColumns:
         return xp.reshape(xp.take(array, xp.reshape(inside, (-1,))), position.shape)
 
     @property
-    def _lists(self) -> list_kernels.Lists:
-        """What the kernels for CUDA read."""
-        parts = self.values, self.start, self.size, self.zero_at, self.zero_mass, self.cumulative
-        return list_kernels.Lists(*parts)
-
-    @property
     def plain(self) -> bool:
         """Whether each item is one stored value of weight one."""
         return self.zero_at is None and self.cumulative is None
 
-    def look_up(self, position: Array) -> Array:
+    def _look_up(self, position: Array) -> Array:
         """Stored values (float64) by their position; unspecified for positions out of range."""
         return self.backend.xp.astype(self._take(self.values, position), self.backend.xp.float64)
 
     def value(self, item: Array) -> Array:
         """The value of each item (float64); unspecified for items out of range."""
         xp = self.backend.xp
-        stored = self.look_up(self.start + self._stored(item))
+        stored = self._look_up(self.start + self._stored(item))
         if self.zero_at is None:
             return stored
         return xp.where(item == self.zero_at, self.backend.asarray(0.0), stored)
+
+    def _value_or_infinity(self, item: Array, end: Array) -> Array:
+        xp = self.backend.xp
+        return xp.where(item < end, self.value(item), self.backend.asarray(math.inf))
 
     def mass(self, item: Array) -> Array:
         """The weight of all items before ``item``."""
@@ -128,33 +205,112 @@ class SortedColumns:
             low = xp.where(open_ & ~holds, middle + 1, low)
         return low
 
-    def class_intervals(self, half: ClassHalf) -> tuple[Array, Array] | None:
-        """Ends of the interval of medians of each list, two of shape (K, b), by one kernel.
+    def class_intervals(self) -> tuple[Array, Array]:
+        """Ends of the interval of medians of each class and column: two arrays of shape (K, b)."""
+        xp, half = self.backend.xp, ClassHalf.of(self.samples)
+        if self.backend.sync_is_expensive:
+            return kernels.class_intervals(self, half.least, half.most)
+        if self.plain:  # the number of items is their weight
+            item = (self.size + 1) // 2 - 1
+        else:
+            start = xp.zeros_like(self.size)
+            item = self.first(lambda i: 2 * self.mass(i + 1) >= half.least, start, self.size)
+        low = self.value(item)
+        more = 2 * self.mass(item + 1) > half.most
+        last = item + 1 >= self.size
+        return low, xp.where(more | last, low, self.value(item + 1))
 
-        None where there is no CUDA.
+    def joint_interval(self, low: Array, high: Array) -> tuple[Array, Array]:
+        """Ends of the interval of joint medians, each class with total weight one: two of (b,).
+
+        ``low`` and ``high``, (b,), are values between which the interval lies.
         """
-        if not self.backend.sync_is_expensive:
-            return None
-        return list_kernels.class_intervals(self._lists, half.least, half.most)
+        half = JointHalf.of(self.samples)
+        if self.backend.sync_is_expensive:
+            return kernels.joint_intervals(self, half.factor, half.least, half.most, low, high)
+        return self._joint_interval(half, low, high)
 
-    def joint_interval(
-        self, half: JointHalf, low: Array, high: Array
-    ) -> tuple[Array, Array] | None:
-        """Ends of the interval of joint medians, two of shape (b,), without a search step by step.
+    def _joint_interval(self, half: JointHalf, low: Array, high: Array) -> tuple[Array, Array]:
+        xp = self.backend.xp
+        two = self.plain and self.shape[0] == 2 and half.is_exact
+        found = self._search_two(half) if two else self._search(half, low, high)
+        # The next larger value, where exactly half of the weight lies at or below ``found``.
+        upto = self.first(lambda i: self.value(i) > found, xp.zeros_like(self.size), self.size)
+        following = xp.min(self._value_or_infinity(upto, self.size), axis=0)
+        more = half.exceeded(self.mass(upto)) | ~xp.isfinite(following)
+        return found, xp.where(more, found, following)
 
-        By one kernel on CUDA, or from all items of a column. None where these do not lie side by
-        side, or two lists are searched as fast.
+    def _search(self, half: JointHalf, low: Array, high: Array) -> Array:
+        """The smallest value with at least half of the weight up to it, among any number of lists.
 
-        Parameters
-        ----------
-        half : JointHalf
-        low, high : arrays of shape (b,)
-            Items between which the interval lies.
+        A bisection over the K sorted lists at once, without merging them. Each round takes the
+        middle item of what is left of each list, takes the weighted median of these K as the pivot,
+        and drops all items on the wrong side of it: at least a quarter of what is left.
         """
-        if not self.backend.sync_is_expensive:
-            return None
-        least, most = half.goal - half.tolerance, half.goal + half.tolerance
-        return list_kernels.joint_intervals(self._lists, half.factor, least, most, low, high)
+        xp, backend = self.backend.xp, self.backend
+        k = self.shape[0]
+        zero = xp.zeros_like(self.size)
+        classes = xp.arange(k, dtype=xp.int64, device=backend.device)[:, None]
+        left = self.first(lambda i: self.value(i) >= low, zero, self.size)
+        right = self.first(lambda i: self.value(i) > high, left, self.size)
+        found = high
+        most = int(xp.max(xp.sum(right - left, axis=0)))
+        rounds = math.ceil(math.log(max(most, 1)) / math.log(4 / 3)) + 2
+        for _ in range(rounds):
+            active = right - left
+            pivot, owner, own = self._pivot(left, active)
+            is_owner = classes == owner
+
+            # A total order on items: by value, then class, then position in the list.
+            def after(i: Array, pivot: Array = pivot, owner: Array = owner) -> Array:
+                value = self.value(i)
+                return (value > pivot) | ((value == pivot) & (classes > owner))
+
+            split = self.first(after, left, right)
+            split = xp.where(is_owner, own + 1, split)
+            some = xp.sum(active, axis=0) > 0
+            reached = half.reached(self.mass(split))
+            found = xp.where(some & reached, pivot, found)
+            right = xp.where(some & reached, xp.where(is_owner, own, split), right)
+            left = xp.where(some & ~reached, split, left)
+        return found
+
+    def _search_two(self, half: JointHalf) -> Array:
+        """The same for two lists of unit weights: one bisection for each, a step of two look-ups.
+
+        With i + 1 items of one list at or below its item i, the other must have a known number
+        there.
+        """
+        xp, backend = self.backend.xp, self.backend
+        goal = backend.asarray(half.least, dtype=xp.int64)
+        other = xp.flip(half.factor, axis=0)
+        start, size = xp.flip(self.start, axis=0), xp.flip(self.size, axis=0)
+
+        def enough(item: Array) -> Array:
+            lacking = goal - (item + 1) * half.factor
+            need = (lacking + other - 1) // other  # of the other list, rounded up
+            last = self._look_up(start + need - 1)
+            return (need <= 0) | ((need <= size) & (last <= self.value(item)))
+
+        item = self.first(enough, xp.zeros_like(self.size), self.size)
+        return xp.min(self._value_or_infinity(item, self.size), axis=0)
+
+    def _pivot(self, left: Array, active: Array) -> tuple[Array, Array, Array]:
+        """Value, class and position of the median of the middles, weighted by their lengths."""
+        xp = self.backend.xp
+        middle = left + active // 2
+        value = self._value_or_infinity(middle, left + active)
+        # Stable: among equal middles the lower class comes first, as in the order on items.
+        order = xp.argsort(value, axis=0, stable=True)
+        length = xp.take_along_axis(active, order, axis=0)
+        behind = xp.cumulative_sum(length, axis=0)
+        at = xp.sum(xp.astype(2 * behind < xp.sum(active, axis=0), xp.int64), axis=0)
+        last = xp.zeros_like(at) + (active.shape[0] - 1)
+        at = xp.minimum(at, last)[None, :]
+        owner = xp.take_along_axis(order, at, axis=0)
+        pivot = xp.take_along_axis(value, owner, axis=0)
+        own = xp.take_along_axis(middle, owner, axis=0)
+        return pivot[0, :], owner, own
 
     def weighted_sums(self, f: Callable[..., Array], *parameters: Array) -> Array:
         """Sums over the items x of their weight times ``f(x, *p)``.
@@ -176,7 +332,7 @@ class SortedColumns:
         if not self.backend.sync_is_expensive:
             return self.weighted_sums(f, *parameters)
         stored = self._stored(self.size)
-        sums = list_kernels.distance_sums(self.values, self.start, stored, self.weights, *ends)
+        sums = kernels.distance_sums(self.values, self.start, stored, self.weights, *ends)
         if self.zero_mass is None:
             return sums
         at_zero = f(self.backend.zeros(self.shape), *parameters)
@@ -201,166 +357,3 @@ class SortedColumns:
 
         halves = self._sums(terms, (center, other), center, *ends, 0.5 * towards)
         return 2 * xp.where(other < center, -halves, halves)
-
-
-@dataclass(frozen=True)
-class DenseSortedColumns(SortedColumns):
-    """Lists that lie side by side: column after column, each with its K classes.
-
-    Attributes
-    ----------
-    lists : ClassLists
-        How they lie in a column.
-    chunk : int
-        Elements that are summed in one go.
-    """
-
-    lists: ClassLists | None = None
-    chunk: int = 0
-
-    @property
-    def table(self) -> Array:
-        """The values, a line for each column: (b, n)."""
-        return self.backend.xp.reshape(self.values, (self.shape[1], -1))
-
-    def joint_interval(
-        self, half: JointHalf, low: Array, high: Array
-    ) -> tuple[Array, Array] | None:
-        xp, lists, table = self.backend.xp, self.lists, self.table
-        assert lists is not None
-        two = self.plain and self.shape[0] == 2 and not half.tolerance
-        if two or self.backend.sync_is_expensive:
-            return super().joint_interval(half, low, high)
-        weight = xp.take(half.factor[:, 0], lists.codes)[None, :]
-        one_of_each = math.hypot(*to_floats(half.factor[:, 0]))
-        if self.weights is not None:
-            own = xp.reshape(self.weights, table.shape)
-            weight, one_of_each = weight * xp.astype(own, weight.dtype), math.inf
-        ends = half.goal - half.tolerance, half.goal + half.tolerance
-        return weighted_interval(
-            table, weight, *ends, (low, high), _CACHED * self.chunk, one_of_each
-        )
-
-    def weighted_sums(self, f: Callable[..., Array], *parameters: Array) -> Array:
-        xp, lists = self.backend.xp, self.lists
-        assert lists is not None
-        b, table = self.shape[1], self.table
-        weights = None if self.weights is None else xp.reshape(self.weights, table.shape)
-        groups: list[Array] = []
-        of_lists = [xp.permute_dims(lists.by_list(p), (1, 0)) for p in parameters]
-        for group in lists.groups:
-            sums, shape = [], (b, group.n_lists, -1)
-            # As many columns at a time as a cache holds.
-            cuts = ranges(b, max(1, self.chunk // (4 * (group.rows.stop - group.rows.start))))
-            values = xp.reshape(table[:, group.rows], shape)
-            own = [p[:, group.lists][:, :, None] for p in of_lists]
-            s = None if weights is None else xp.reshape(weights[:, group.rows], shape)
-            for left, right in cuts:
-                x = xp.astype(values[left:right, :, :], xp.float64)
-                terms = f(x, *(p[left:right, :, :] for p in own))
-                terms = terms if s is None else terms * s[left:right, :, :]
-                sums.append(xp.sum(terms, axis=2))
-            groups.append(xp.concat(sums))
-        return lists.by_class(xp.permute_dims(xp.concat(groups, axis=1), (1, 0)))
-
-    def loss_difference(self, center: Array, other: Array) -> Array:
-        xp = self.backend.xp
-        assert self.lists is not None
-        counts, offsets = self.lists.counts.tolist(), self.lists.offsets.tolist()
-        if not self.plain or max(counts) < _LONG_LIST or self.backend.sync_is_expensive:
-            return super().loss_difference(center, other)
-        # The items are in order: only those between the two points in some column need a look.
-        low, high = xp.minimum(center, other), xp.maximum(center, other)
-        nothing = xp.zeros_like(self.size)
-        first = self.first(lambda item: self.value(item) > low, nothing, self.size)
-        last = self.first(lambda item: self.value(item) >= high, first, self.size)
-        towards = other - center
-        outside = xp.astype(first - (self.size - last), xp.float64) * towards
-        table, sums = self.table, []
-        for c, start in enumerate(offsets):
-            left, right = int(xp.min(first[c, :])), int(xp.max(last[c, :]))
-            right = max(left, right)
-            x = xp.astype(table[:, start + left : start + right], xp.float64)
-            item = xp.arange(left, right, dtype=xp.int64, device=self.backend.device)
-            between = (item >= first[c, :][:, None]) & (item < last[c, :][:, None])
-            terms = xp.abs(x - other[c, :][:, None]) - xp.abs(x - center[c, :][:, None])
-            sums.append(xp.sum(xp.where(between, terms, xp.zeros_like(terms)), axis=1))
-        return outside + xp.stack(sums)
-
-
-@dataclass(frozen=True)
-class SparseSortedColumns(SortedColumns):
-    """Lists of any length, one after the other.
-
-    Attributes
-    ----------
-    segment : array of int64 of shape (N,)
-        The list of each stored value: class times b plus column.
-    """
-
-    segment: Array | None = None
-
-    def weighted_sums(self, f: Callable[..., Array], *parameters: Array) -> Array:
-        xp = self.backend.xp
-        x = xp.astype(self.values, xp.float64)
-        terms = f(x, *(xp.take(xp.reshape(p, (-1,)), self.segment) for p in parameters))
-        terms = terms if self.weights is None else terms * self.weights
-        stored = self.backend.zeros(self.shape[0] * self.shape[1])
-        add_at(stored, self.segment, terms)
-        at_zero = f(self.backend.zeros(self.shape), *parameters)
-        return xp.reshape(stored, self.shape) + xp.astype(self.zero_mass, xp.float64) * at_zero
-
-
-def sort_columns(
-    chunk: Array,
-    lists: ClassLists,
-    weights: Array | None,
-    samples: Samples,
-    ctx: Context,
-    scratch: Scratch,
-) -> DenseSortedColumns:
-    """The columns of a dense chunk, sorted within each class.
-
-    Values alone are sorted; only unequal weights make them be sorted with their positions.
-
-    Parameters
-    ----------
-    chunk : array of shape (n, b)
-    lists : ClassLists
-        The rows of each class.
-    weights : array of shape (n,), float64, or None
-        Those of all rows, where they differ.
-    samples : Samples
-    ctx : Context
-    scratch : Scratch
-        Holds the values: they are valid until the thread sorts the next columns.
-    """
-    backend, b = ctx.backend, chunk.shape[1]
-    xp = backend.xp
-    sorted_weights = cumulative = None
-    if weights is None:
-        table = sorted_lines(chunk, lists, scratch)
-    else:
-        table, origin = sorted_lines_of_rows(chunk, lists)
-        ws = xp.reshape(xp.take(weights, xp.reshape(origin, (-1,))), origin.shape)
-        exact = xp.astype(ws, xp.int64 if samples.has_integer_weights else xp.float64)
-        sums = []
-        for group in lists.groups:
-            part = xp.reshape(exact[:, group.rows], (b, group.n_lists, -1))
-            sums.append(xp.reshape(xp.cumulative_sum(part, axis=2), (b, -1)))
-        sorted_weights = xp.reshape(ws, (-1,))
-        cumulative = xp.reshape(xp.concat(sums, axis=1), (-1,))
-    line_starts = lists.size * xp.arange(b, dtype=xp.int64, device=backend.device)
-    start = backend.asarray(lists.offsets, dtype=xp.int64)[:, None] + line_starts
-    size = backend.asarray(lists.counts, dtype=xp.int64)[:, None] + xp.zeros_like(start)
-    return DenseSortedColumns(
-        backend=backend,
-        values=xp.reshape(table, (-1,)),
-        start=start,
-        size=size,
-        depth=int(lists.counts.max()).bit_length() + 1,
-        weights=sorted_weights,
-        cumulative=cumulative,
-        lists=lists,
-        chunk=ctx.chunk,
-    )

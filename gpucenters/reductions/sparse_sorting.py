@@ -2,19 +2,75 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from ..arrays.operations import add_at, repeat_per_row, segment_sort
-from ..arrays.typing import NumPyOrCuPy as Array
+from ..arrays.functions import add_at, repeat_per_row
+from ..arrays.namespace import array_namespace
+from ..arrays.sorting import segment_sort
+from ..arrays.typing import Array
+from ..arrays.typing import NumPyOrCuPy as SparseArray
 from ..blocks.samples import Samples
 from ..blocks.sparse import INT32
-from .half_weight import perhaps_half
-from .sorted_columns import SparseSortedColumns
+from .sorted_columns import SortedColumns
+
+_ANY_ORDER = 1e-6  # more than sums of 10^9 weights differ by, or their tolerance
+
+
+# Which columns of sparse data may have a median other than zero: counts of their entries tell.
+
+
+def enough_stored(stored: Array, least: float, *, weighted: bool) -> Array:
+    """Whether columns (m,) store so many entries that half of some class may be among them.
+
+    ``least`` is the weight of the smallest class. Few samples may have it where they are weighted.
+    """
+    return stored > 0 if weighted else 2 * stored >= least
+
+
+def worth_a_count_by_class(stored: Array, enough: Array, entries: int, n_classes: int) -> bool:
+    """Whether so many entries are in columns with enough that a count by class saves time."""
+    if n_classes * stored.shape[0] > entries:
+        return False
+    xp = array_namespace(stored)
+    return 8 * int(xp.sum(xp.where(enough, stored, stored * 0))) >= entries
+
+
+def perhaps_half(mass: Array, weight: Array) -> Array:
+    """Whether half of some class may be in a column, were its mass (K, m) summed in another order.
+
+    ``weight`` holds W_c: (K,).
+    """
+    return array_namespace(mass).any(2 * mass >= (1 - _ANY_ORDER) * weight[:, None], axis=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparseSortedColumns(SortedColumns):
+    """Lists of any length, one after the other.
+
+    Attributes
+    ----------
+    segment : array of int64 of shape (N,)
+        The list of each stored value: class times b plus column.
+    """
+
+    segment: Array
+
+    def weighted_sums(self, f: Callable[..., Array], *parameters: Array) -> Array:
+        xp = self.backend.xp
+        x = xp.astype(self.values, xp.float64)
+        terms = f(x, *(xp.take(xp.reshape(p, (-1,)), self.segment) for p in parameters))
+        terms = terms if self.weights is None else terms * self.weights
+        stored = self.backend.zeros(self.shape[0] * self.shape[1])
+        add_at(stored, self.segment, terms)
+        at_zero = f(self.backend.zeros(self.shape), *parameters)
+        return xp.reshape(stored, self.shape) + xp.astype(self.zero_mass, xp.float64) * at_zero
 
 
 def sort_segments(
-    rows: Array, values: Array, offsets: Array, samples: Samples
-) -> tuple[Array, SparseSortedColumns | None]:
+    rows: SparseArray, values: SparseArray, offsets: SparseArray, samples: Samples
+) -> tuple[SparseArray, SparseSortedColumns | None]:
     """The columns whose medians are not known to be zero by counting, and these sorted.
 
     Parameters
@@ -32,37 +88,33 @@ def sort_segments(
     lists : SparseSortedColumns or None
         None where no column is left.
     """
-    backend, k, b = samples.backend, samples.n_classes, int(offsets.shape[0]) - 1
-    xp = backend.xp
+    xp, k, b = samples.backend.xp, samples.n_classes, int(offsets.shape[0]) - 1
     kind = xp.int32 if k * b < INT32 else xp.int64
-    numbers, count = xp.arange(b, dtype=kind), values.shape[0]
-    column = repeat_per_row(numbers, offsets, count, rows)
+    column = repeat_per_row(xp.arange(b, dtype=kind), offsets, values.shape[0], rows)
     segment = xp.astype(xp.take(samples.backend_codes, rows), kind) * b + column
     x = values if values.dtype == xp.float32 else xp.astype(values, xp.float64)
     weight = None if samples.sample_weight is None else xp.take(samples.backend_weights, rows)
     counts = x != 0 if weight is None else (x != 0) & (weight > 0)
     if not bool(xp.all(counts)):
-        left = xp.nonzero(counts)[0]
-        column, segment, x, weight = _take_entries(left, column, segment, x, weight, xp)
-    return lists_of_entries(column, segment, x, weight, b, samples)
+        index = xp.nonzero(counts)[0]
+        segment, x = xp.take(segment, index), xp.take(x, index)
+        weight = None if weight is None else xp.take(weight, index)
+    return lists_of_entries(segment, x, weight, b, samples)
 
 
 def lists_of_entries(
-    column: Array,
-    segment: Array,
-    x: Array,
-    weight: Array | None,
+    segment: SparseArray,
+    x: SparseArray,
+    weight: SparseArray | None,
     b: int,
     samples: Samples,
     *,
     in_order: bool = False,
-) -> tuple[Array, SparseSortedColumns | None]:
+) -> tuple[SparseArray, SparseSortedColumns | None]:
     """`sort_segments` of entries that are not zero, given one by one.
 
     Parameters
     ----------
-    column : array of integers of shape (e,)
-        From 0 to b - 1.
     segment : array of integers of shape (e,)
         Class times b plus column.
     x : array of shape (e,)
@@ -73,7 +125,7 @@ def lists_of_entries(
         Whether the values of each column are ascending already.
     """
     backend, k = samples.backend, samples.n_classes
-    xp, kind = backend.xp, column.dtype
+    xp, kind = backend.xp, segment.dtype
     # The weight that is stored, of each class and column.
     held = backend.zeros(k * b, xp.int64 if samples.has_integer_weights else xp.float64)
     share = xp.ones(x.shape[0], dtype=held.dtype) if weight is None else weight
@@ -86,36 +138,22 @@ def lists_of_entries(
     if width == 0:
         return kept, None
     if width < b:
-        # Drop the entries of all other columns and number those left anew.
-        left = xp.nonzero(xp.take(undecided, column))[0]
-        column, segment, x, weight = _take_entries(left, column, segment, x, weight, xp)
-        position = xp.astype(xp.cumsum(xp.astype(undecided, xp.int64)) - 1, kind)
-        segment = (segment // b) * width + xp.take(position, column)
+        # Drop the entries of all other columns and number the lists of those left anew.
+        position = xp.cumsum(xp.astype(undecided, xp.int64)) - 1
+        number = xp.where(undecided, xp.arange(k)[:, None] * width + position, -1)
+        segment = xp.take(xp.astype(xp.reshape(number, (-1,)), kind), segment)
+        index = xp.nonzero(segment >= 0)[0]
+        segment, x = xp.take(segment, index), xp.take(x, index)
+        weight = None if weight is None else xp.take(weight, index)
     held = xp.take(held, kept, axis=1)
-    if in_order:  # a stable sort by segment leaves the values of each ascending
-        order = xp.argsort(segment, stable=True)
-        segment, x = xp.take(segment, order), xp.take(x, order)
     return kept, _lists(x, segment, weight, held, samples, in_order=in_order)
 
 
-def _take_entries(
-    index: Array,
-    column: Array,
-    segment: Array,
-    x: Array,
-    weight: Array | None,
-    xp: Any,
-) -> tuple[Array, Array, Array, Array | None]:
-    """The entries of these numbers."""
-    column, segment, x = (xp.take(part, index) for part in (column, segment, x))
-    return column, segment, x, None if weight is None else xp.take(weight, index)
-
-
 def _lists(
-    x: Array,
-    segment: Array,
-    weight: Array | None,
-    held: Array,
+    x: SparseArray,
+    segment: SparseArray,
+    weight: SparseArray | None,
+    held: SparseArray,
     samples: Samples,
     *,
     in_order: bool,
@@ -132,8 +170,10 @@ def _lists(
     else:
         stored = backend.zeros(k * width, xp.int64)
         add_at(stored, segment, xp.ones_like(segment, dtype=xp.int64))
-    values, weights = x, weight
-    if not in_order:
+    if in_order:  # a stable sort by segment leaves the values of each ascending
+        order = xp.argsort(segment, stable=True)
+        values, weights = xp.take(x, order), None if weight is None else xp.take(weight, order)
+    else:
         values, weights = segment_sort(x, segment, k * width, weight)
     ends = xp.cumsum(stored)
     start = ends - stored
@@ -157,7 +197,7 @@ def _lists(
         if not exact:
             cumulative = cumulative * unit
     return SparseSortedColumns(
-        backend=backend,
+        samples=samples,
         values=values,
         start=xp.reshape(start, shape),
         size=size,
@@ -170,7 +210,9 @@ def _lists(
     )
 
 
-def _running_sums(weights: Array, start: Array, owner: Array, xp: Any) -> Array:
+def _running_sums(
+    weights: SparseArray, start: SparseArray, owner: SparseArray, xp: Any
+) -> SparseArray:
     """Running sums of integers, from zero in each list.
 
     In int64 the difference of two sums is exact even if both have wrapped around, whereas a

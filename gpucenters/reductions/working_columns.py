@@ -6,20 +6,20 @@ An iterative solver works on a few columns of X, which are centred and scaled, i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 
 from ..arrays.backend import Backend
 from ..arrays.cached import cached_property
 from ..arrays.context import Context
+from ..arrays.functions import filled
 from ..arrays.grid import ranges
 from ..arrays.linalg import gram
 from ..arrays.namespace import is_numpy, sparse_module, stored_once, to_numpy
-from ..arrays.operations import filled
 from ..arrays.typing import Array, SparseMatrix
 from ..arrays.typing import NumPyOrCuPy as SparseArray
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.dense import DenseBlock
 from ..blocks.samples import Samples
 from .class_sums import RawSums, add_class_sums
@@ -27,32 +27,9 @@ from .class_sums import RawSums, add_class_sums
 _STRIP = 2**22  # values of the dense rows that a device makes of sparse ones at a time
 
 
-class WorkingColumns(Protocol):
-    """Z = (X[:, columns] - shift) / scale, (n, d), on a backend."""
-
-    def product(self, w: Array) -> Array:
-        """``Z @ w``: (n,) from (d,)."""
-
-    def transposed_product(self, v: Array) -> Array:
-        """``Z.T @ v``: (d,) from (n,)."""
-
-    def gram(self, h: Array) -> Array:
-        """``Z.T @ diag(h) @ Z``: (d, d), for h >= 0 of shape (n,)."""
-
-    def squares(self, h: Array) -> Array:
-        """The diagonal of the same matrix: (d,)."""
-
-    def take(self, chosen: Array) -> WorkingColumns:
-        """Some of these columns."""
-
-    @property
-    def size(self) -> int:
-        """How many values are stored."""
-
-
 @dataclass(frozen=True)
 class DenseColumns:
-    """Working columns as an array.
+    """Z = (X[:, columns] - shift) / scale of a few columns, as an array.
 
     Attributes
     ----------
@@ -65,19 +42,19 @@ class DenseColumns:
     array: Array
 
     def product(self, w: Array) -> Array:
-        """``Z @ w``."""
+        """``Z @ w``: (n,) from (d,)."""
         return self.array @ w
 
     def transposed_product(self, v: Array) -> Array:
-        """``Z.T @ v``."""
+        """``Z.T @ v``: (d,) from (n,)."""
         return v @ self.array
 
     def gram(self, h: Array) -> Array:
-        """``Z.T @ diag(h) @ Z``."""
+        """``Z.T @ diag(h) @ Z``: (d, d), for h >= 0 of shape (n,)."""
         return gram(self.array * self.backend.xp.sqrt(h)[:, None], self.backend)
 
     def squares(self, h: Array) -> Array:
-        """The diagonal of ``Z.T @ diag(h) @ Z``."""
+        """The diagonal of the same matrix: (d,)."""
         return h @ (self.array * self.array)
 
     def take(self, chosen: Array) -> DenseColumns:
@@ -92,7 +69,7 @@ class DenseColumns:
 
 @dataclass(frozen=True)
 class SparseColumns:
-    """Working columns as a sparse matrix that is not centred: the shift is applied to results.
+    """The same as a sparse matrix that is not centred: the shift is applied to results.
 
     Attributes
     ----------
@@ -161,43 +138,7 @@ class SparseColumns:
         return out
 
 
-def working_columns(
-    block: Block,
-    columns: Array,
-    shift: Array,
-    scale: Array,
-    rows: np.ndarray | None,
-    ctx: Context,
-) -> WorkingColumns:
-    """``(X[rows, columns] - shift) / scale`` in memory.
-
-    Sparse data stay sparse, unless an array takes no more memory than their stored entries do.
-
-    Parameters
-    ----------
-    block : Block
-    columns : array of shape (d,)
-        Ascending.
-    shift, scale : arrays of shape (d,)
-    rows : ndarray of shape (l,), or None for all
-    ctx : Context
-    """
-    xp, backend = block.backend.xp, block.backend
-    if isinstance(block, DenseBlock):
-        parts = [xp.astype(array, xp.float64) for _, array in block.take_columns(columns, ctx)]
-        values = parts[0] if len(parts) == 1 else xp.concat(parts, axis=1)
-        if rows is not None:
-            values = xp.take(values, backend.asarray(rows), axis=0)
-        return DenseColumns(backend, (values - shift) / scale)
-    part = block.select(columns, ctx, by_row=True)
-    kind = sparse_module(xp).csr_matrix
-    values = xp.astype(part.data, xp.float64) / xp.take(scale, part.indices)
-    matrix = kind((values, part.indices, part.indptr), shape=part.shape)
-    if rows is not None:
-        matrix = matrix[backend.asarray(rows)]
-    if 2 * matrix.nnz >= matrix.shape[0] * matrix.shape[1]:
-        return DenseColumns(backend, filled(matrix) - shift / scale)
-    return SparseColumns(backend, matrix, matrix.T.tocsr(), shift / scale)
+WorkingColumns: TypeAlias = DenseColumns | SparseColumns
 
 
 @dataclass(frozen=True)
@@ -259,5 +200,32 @@ class TwoClasses:
         return total[1, :] - total[0, :]
 
     def columns(self, columns: Array, shift: Array, scale: Array, ctx: Context) -> WorkingColumns:
-        """``(X[:, columns] - shift) / scale`` of the samples of positive weight."""
-        return working_columns(self.block, columns, shift, scale, self.rows, ctx)
+        """``(X[:, columns] - shift) / scale`` of the samples of positive weight, in memory.
+
+        Sparse data stay sparse, unless an array takes no more memory than their stored entries do.
+
+        Parameters
+        ----------
+        columns : array of shape (d,)
+            Ascending.
+        shift, scale : arrays of shape (d,)
+        ctx : Context
+        """
+        xp, backend = self.backend.xp, self.backend
+        if isinstance(self.block, DenseBlock):
+            parts = [
+                xp.astype(array, xp.float64) for _, array in self.block.take_columns(columns, ctx)
+            ]
+            values = parts[0] if len(parts) == 1 else xp.concat(parts, axis=1)
+            if self.rows is not None:
+                values = xp.take(values, backend.asarray(self.rows), axis=0)
+            return DenseColumns(backend, (values - shift) / scale)
+        part = self.block.select(columns, ctx, by_row=True)
+        kind = sparse_module(xp).csr_matrix
+        values = xp.astype(part.data, xp.float64) / xp.take(scale, part.indices)
+        matrix = kind((values, part.indices, part.indptr), shape=part.shape)
+        if self.rows is not None:
+            matrix = matrix[backend.asarray(self.rows)]
+        if 2 * matrix.nnz >= matrix.shape[0] * matrix.shape[1]:
+            return DenseColumns(backend, filled(matrix) - shift / scale)
+        return SparseColumns(backend, matrix, matrix.T.tocsr(), shift / scale)

@@ -14,7 +14,7 @@ from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.functions import array_namespace, to_float
 from ..arrays.typing import Array
-from ..blocks.errors import raise_overflow
+from ..blocks.validation import raise_overflow
 from ..statistics.base import Statistics
 from .bernoulli import bernoulli_gain
 from .gaussian import class_variances
@@ -178,9 +178,11 @@ class GaussianBlocks(WithinBlocks):
         self.between, self.within = (backend.zeros(n_features) for _ in range(2))
 
     def _add(self, part: slice, statistics: Any, size: Array) -> None:
-        weight, n = statistics.class_weight, sum(statistics.count)
-        sums = statistics.total[:, part], statistics.centred_at(part)
-        variance, between, _ = class_variances(*sums, weight, n, 0, self.backend)
+        sums, weight = (
+            (statistics.total[:, part], statistics.centred_at(part)),
+            statistics.class_weight,
+        )
+        variance, between, _ = class_variances(*sums, statistics, 0)
         self.within[part] += self.backend.xp.sum(size * variance, axis=0)
         self.between[part] += sum(weight) * between
         self.degrees[part] += float(len(weight) - 1)

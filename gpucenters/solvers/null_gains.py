@@ -8,30 +8,113 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.functions import array_namespace
 from ..arrays.typing import Array
-from ..blocks.block import Block
-from ..reductions.labelled_columns import Labels
-from ..reductions.strips import Strip
-from ..statistics.base import Statistics
-from ..statistics.class_sums import ClassSums, ExposedSums
-from ..statistics.moments import ClassMoments
+from ..blocks import Block
+from ..blocks.samples import Samples
+from ..reductions.column_panels import Panel
+from ..reductions.permuted_columns import PermutedCodes
 from .bernoulli import bernoulli_gain
 from .data import row_totals
 from .divergence import divergence
 from .gaussian import class_variances, gaussian_gain
 from .l1 import l1_loss, l1_medians, scaled_l1_gain
 from .l2 import l2_gain, scaled_l2_gain
-from .permutation import NullGain
 from .poisson import dispersion_divisor, poisson_gain
-from .scaling import EPS, Scale, scale_divisor, scale_of_sums, zero_up_to
+from .scaling import Scale, scale_divisor, scale_of_sums
 from .shrunken import shrunken_size, standard_scale
 
 _OF_MEANS = 2.0**-48  # of the mean of a class, by the sum of the absolute values of the column
+
+
+@dataclass(frozen=True)
+class Run:
+    """Some columns under p permutations of the labels: to a model b * p features.
+
+    Attributes
+    ----------
+    panel : Panel
+    columns : array of integers of shape (b,)
+        Their numbers in X.
+    labels : PermutedCodes
+    ctx : Context
+    """
+
+    panel: Panel
+    columns: Array
+    labels: PermutedCodes
+    ctx: Context
+
+    @property
+    def samples(self) -> Samples:
+        """Those of one of the permutations: each has as many of each class."""
+        return self.labels.samples
+
+    @property
+    def backend(self) -> Backend:
+        """That of the columns."""
+        return self.labels.samples.backend
+
+    def sums(self, *, relative: bool = False) -> Array:
+        """Class sums, of values less the shift of their column if ``relative``: (K, b, p)."""
+        return self.panel.class_sums(self.labels, relative=relative)
+
+    def moments(self) -> tuple[Array, Array, Array]:
+        """Relative class sums, squares about the class means, and shifts: (K, b * p), (b * p,)."""
+        total, centred, shift = self.panel.class_moments(self.labels)
+        return _flat(total), _flat(centred), self.backend.xp.repeat(shift, self.labels.count)
+
+    def pooled_scale(self) -> tuple[Array, Scale]:
+        """Relative class sums, and the scale within the classes: (K, b * p), (b * p,)."""
+        total, centred, shift = self.moments()
+        divisor = scale_divisor(self.samples, "pooled")
+        return total, scale_of_sums(total, centred, self.samples, "pooled", divisor, shift)
+
+    def shaped(self, gain: Array) -> Array:
+        """The gains of all pairs of a column and a permutation as (b, p)."""
+        return self.backend.xp.reshape(gain, (-1, self.labels.count))
+
+    @property
+    def sum_error(self) -> float:
+        """The relative error of sums over all samples, of a few of which a result is made."""
+        return (len(self.samples.codes) + 16) * 2.0**-50
+
+    def mean_error(self) -> Array:
+        """The error of class means by the weight of a sample: (b,)."""
+        return _OF_MEANS * self.panel.spread(1)
+
+    def square_error(self) -> Array:
+        """The error of a sum of squares about the class means, which is a difference: (b,)."""
+        return self.sum_error * self.panel.spread(2)
+
+    def count_error(self, total: Array, gain: Array) -> Array:
+        """That of a sum of ``expected phi(z)`` over counts, of which there are ``total``: (b,)."""
+        error = self.sum_error
+        return _of_square(error * array_namespace(total).sqrt(total), gain) + error * gain
+
+
+@dataclass(frozen=True)
+class NullGain:
+    """The gain of a model under permuted labels, and what rounding may change of it.
+
+    Attributes
+    ----------
+    gain : callable
+        ``gain(run)``: the gains of a `Run`, (b, p) or (b * p,).
+    rounding : callable
+        ``rounding(run, gain)``: how far two gains that are equal in exact arithmetic may lie apart
+        where one is the ``gain`` (b,) of the observed labels, those of the run: not negative, (b,).
+        What a few operations on the gain itself change need not be counted.
+    """
+
+    gain: Callable[[Run], Array]
+    rounding: Callable[[Run, Array], Array]
 
 
 def l2_null_gain(scale: str | None, sigma: Array | None) -> NullGain:
@@ -44,32 +127,20 @@ def l2_null_gain(scale: str | None, sigma: Array | None) -> NullGain:
         For "std", which does not depend on the labels.
     """
 
-    def gain(
-        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
-    ) -> Array:
-        samples = labels.samples
+    def gain(run: Run) -> Array:
         if scale == "pooled":
-            total, by_labels = _pooled_scale(strip, start, stop, labels)
-            return _of_shape(scaled_l2_gain(total, by_labels, samples), labels)
-        total = _flat(strip.label_sums(labels, start, stop, relative=True))
-        found = _of_shape(l2_gain(total, samples.class_weight, samples.backend), labels)
+            return scaled_l2_gain(*run.pooled_scale(), run.samples)
+        total = _flat(run.sums(relative=True))
+        found = run.shaped(l2_gain(total, run.samples.class_weight, run.backend))
         if sigma is None:
             return found
-        of_columns = samples.backend.xp.take(sigma, columns)[:, None]
+        of_columns = run.backend.xp.take(sigma, run.columns)[:, None]
         return found / (of_columns * of_columns)
 
-    def rounding(
-        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, gain: Array
-    ) -> Array:
-        xp, k = labels.samples.backend.xp, labels.samples.n_classes
-        error = _OF_MEANS * math.sqrt(k) * strip.spread(start, stop, 1)
-        if scale == "pooled":
-            of_labels = _pooled_scale(strip, start, stop, labels)[1].sigma
-            variance = of_labels * of_labels * scale_divisor(labels.samples, "pooled")
-            return _of_square(error / of_labels, gain) + gain * _share(
-                _of_squares(strip, start, stop, labels) / variance
-            )
-        return _of_square(error if sigma is None else error / xp.take(sigma, columns), gain)
+    def rounding(run: Run, gain: Array) -> Array:
+        error = math.sqrt(run.samples.n_classes) * run.mean_error()
+        error, lost = _scaled_error(run, error, scale, sigma)
+        return _of_square(error, gain) + gain * lost
 
     return NullGain(gain, rounding)
 
@@ -77,36 +148,26 @@ def l2_null_gain(scale: str | None, sigma: Array | None) -> NullGain:
 def l1_null_gain(scale: str | None, sigma: Array | None) -> NullGain:
     """Gains of l1 centers; the parameters are those of `l2_null_gain`."""
 
-    def gain(
-        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
-    ) -> Array:
-        samples = labels.samples
+    def gain(run: Run) -> Array:
+        samples = run.samples
 
         def medians(lists: Any) -> tuple[Array, ...]:
-            free, _, gain = l1_medians(samples, lists)
-            return (gain, l1_loss(samples, lists, free)) if scale == "pooled" else (gain,)
+            free, _, gain = l1_medians(lists)
+            return (gain, l1_loss(lists, free)) if scale == "pooled" else (gain,)
 
         results = 2 if scale == "pooled" else 1
-        found, *loss = strip.map_label_medians(medians, results, labels, start, stop, ctx)
+        found, *loss = run.panel.map_class_medians(medians, results, run.labels, run.ctx)
         if scale == "pooled":
-            _, flat = _pooled_scale(strip, start, stop, labels)
-            by_labels = Scale(*(_of_shape(part, labels) for part in flat))
+            by_labels = Scale(*map(run.shaped, run.pooled_scale()[1]))
             return scaled_l1_gain(found, loss[0], by_labels, samples)
-        return found if sigma is None else found / samples.backend.xp.take(sigma, columns)[:, None]
+        return found if sigma is None else found / run.backend.xp.take(sigma, run.columns)[:, None]
 
-    def rounding(
-        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, gain: Array
-    ) -> Array:
+    def rounding(run: Run, gain: Array) -> Array:
         # Distances between medians are at most a few times the mean of absolute values in a class.
-        weight, xp = labels.samples.class_weight, labels.samples.backend.xp
-        error = _OF_MEANS * sum(weight) / min(weight) * len(weight) * strip.spread(start, stop, 1)
-        if scale == "pooled":
-            of_labels = _pooled_scale(strip, start, stop, labels)[1].sigma
-            variance = of_labels * of_labels * scale_divisor(labels.samples, "pooled")
-            return error / of_labels + gain * _share(
-                _of_squares(strip, start, stop, labels) / variance
-            )
-        return error if sigma is None else error / xp.take(sigma, columns)
+        weight = run.samples.class_weight
+        error = sum(weight) / min(weight) * len(weight) * run.mean_error()
+        error, lost = _scaled_error(run, error, scale, sigma)
+        return error + gain * lost
 
     return NullGain(gain, rounding)
 
@@ -114,17 +175,11 @@ def l1_null_gain(scale: str | None, sigma: Array | None) -> NullGain:
 def bernoulli_null_gain(alpha: float) -> NullGain:
     """Gains of sparse Bernoulli naive Bayes."""
 
-    def gain(
-        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
-    ) -> Array:
-        total, samples = _flat(strip.label_sums(labels, start, stop)), labels.samples
-        found = bernoulli_gain(total, samples.class_weight, alpha, samples.backend)
-        return _of_shape(found, labels)
+    def gain(run: Run) -> Array:
+        return bernoulli_gain(_flat(run.sums()), run.samples.class_weight, alpha, run.backend)
 
-    def rounding(
-        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, gain: Array
-    ) -> Array:
-        return _of_counts(gain * 0 + len(labels.samples.codes), labels, gain)
+    def rounding(run: Run, gain: Array) -> Array:
+        return run.count_error(gain * 0 + len(run.samples.codes), gain)
 
     return NullGain(gain, rounding)
 
@@ -135,22 +190,17 @@ def multinomial_null_gain(block: Block, alpha: float, ctx: Context) -> NullGain:
     row_sums = row_totals(block, ctx)[:, None]
 
     @lru_cache(maxsize=1)
-    def shares(labels: Labels) -> list[Array]:
+    def shares(labels: PermutedCodes) -> list[Array]:
         classes = range(labels.samples.n_classes)
         mass = [xp.sum(row_sums * labels.indicator(c), axis=0) + m * alpha for c in classes]
         all_mass = sum(mass[1:], mass[0])
         return [of_class / all_mass for of_class in mass]
 
-    def gain(
-        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
-    ) -> Array:
-        return divergence(strip.label_sums(labels, start, stop) + alpha, shares(labels))
+    def gain(run: Run) -> Array:
+        return divergence(run.sums() + alpha, shares(run.labels))
 
-    def rounding(
-        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, gain: Array
-    ) -> Array:
-        total = xp.sum(strip.label_sums(labels, start, stop)[:, :, 0] + alpha, axis=0)
-        return _of_counts(total, labels, gain)
+    def rounding(run: Run, gain: Array) -> Array:
+        return run.count_error(xp.sum(run.sums()[:, :, 0] + alpha, axis=0), gain)
 
     return NullGain(gain, rounding)
 
@@ -174,40 +224,33 @@ def poisson_null_gain(
     totals = row_totals(block, ctx) if kind == "total" else None
 
     @lru_cache(maxsize=1)
-    def exposure(labels: Labels) -> Array:
+    def exposure(labels: PermutedCodes) -> Array:
         if totals is None:
             return backend.asarray(labels.samples.class_weight)[:, None, None]
         classes = range(labels.samples.n_classes)
         return xp.stack([totals @ labels.indicator(c) for c in classes])[:, None, :]
 
-    def dispersion(
-        strip: Strip, start: int, stop: int, labels: Labels, total: Array
-    ) -> tuple[Array, Array]:
+    def dispersion(run: Run, total: Array) -> tuple[Array, Array]:
         """(`poisson_dispersion` from squares about the class means, what these are divided by)."""
-        samples = labels.samples
-        divisor = dispersion_divisor(samples.class_weight, samples.count)
-        _, centred, _ = strip.label_moments(labels, start, stop)
+        divisor = dispersion_divisor(run.samples.class_weight, run.samples.count)
+        _, centred, _ = run.panel.class_moments(run.labels)
         some = total > 0
-        share = xp.where(some, exposure(labels) / xp.where(some, total, 1.0), 0.0) / divisor
+        share = xp.where(some, exposure(run.labels) / xp.where(some, total, 1.0), 0.0) / divisor
         return xp.maximum(xp.sum(centred * share, axis=0), 1.0), xp.sum(share, axis=0)
 
-    def gain(
-        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
-    ) -> Array:
-        total = strip.label_sums(labels, start, stop)
-        found = poisson_gain(total, exposure(labels), alpha, n)
-        return found if scale is None else found / dispersion(strip, start, stop, labels, total)[0]
+    def gain(run: Run) -> Array:
+        total = run.sums()
+        found = poisson_gain(total, exposure(run.labels), alpha, n)
+        return found if scale is None else found / dispersion(run, total)[0]
 
-    def rounding(
-        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, gain: Array
-    ) -> Array:
-        total = strip.label_sums(labels, start, stop)
+    def rounding(run: Run, gain: Array) -> Array:
+        total = run.sums()
         counts = xp.sum(total, axis=0)[:, 0]
         if scale is None:
-            return _of_counts(counts, labels, gain)
-        found, share = (a[:, 0] for a in dispersion(strip, start, stop, labels, total))
-        of_squares = _of_squares(strip, start, stop, labels) * share / found
-        return _of_counts(counts / found, labels, gain) + gain * _share(of_squares)
+            return run.count_error(counts, gain)
+        found, share = (a[:, 0] for a in dispersion(run, total))
+        lost = _share(run.square_error() * share / found)
+        return run.count_error(counts / found, gain) + gain * lost
 
     return NullGain(gain, rounding)
 
@@ -215,109 +258,66 @@ def poisson_null_gain(
 def gaussian_null_gain(pooling: float, epsilon: float, ddof: int) -> NullGain:
     """Gains of sparse Gaussian naive Bayes; ``epsilon`` does not depend on the labels."""
 
-    def parts(strip: Strip, start: int, stop: int, labels: Labels) -> tuple[Array, Array, Array]:
+    def gain_and_variances(run: Run) -> tuple[Array, Array, Array]:
         """(gain, smoothed variances of the classes, variance of all samples)."""
-        total, centred, shift = _moments(strip, start, stop, labels)
-        samples = labels.samples
-        weight, backend, n = samples.class_weight, samples.backend, len(samples.codes)
-        if min(weight) <= ddof:
+        least = min(run.samples.class_weight)
+        if least <= ddof:
             raise ValueError(
-                f"ddof={ddof} leaves a class of {min(weight):g} samples, as some permutations have "
-                "one, no degrees of freedom: use ddof=0."
+                f"ddof={ddof} leaves a class of {least:g} samples, as some permutations have one, "
+                "no degrees of freedom: use ddof=0."
             )
-        found = class_variances(total, centred, weight, n, ddof, backend, shift)
-        return *gaussian_gain(*found[:2], weight, pooling, epsilon), found[2]
+        total, centred, shift = run.moments()
+        variance, between, of_all = class_variances(total, centred, run.samples, ddof, shift)
+        return *gaussian_gain(variance, between, run.samples, pooling, epsilon), of_all
 
-    def gain(
-        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
-    ) -> Array:
-        found, _, of_all = parts(strip, start, stop, labels)
-        xp, n = labels.samples.backend.xp, len(labels.samples.codes)
-        least = xp.where(of_all > 0, xp.zeros_like(found) + n * (n * EPS) ** 2, math.inf)
-        return _of_shape(zero_up_to(least, found), labels)
-
-    def rounding(
-        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, gain: Array
-    ) -> Array:
-        _, smoothed, of_all = parts(strip, start, stop, labels)
-        samples = labels.samples
-        xp, n = samples.backend.xp, len(samples.codes)
+    def rounding(run: Run, gain: Array) -> Array:
+        _, smoothed, of_all = gain_and_variances(run)
+        xp, n = run.backend.xp, len(run.samples.codes)
         # Half of the weight times an error of the logarithm of a variance, of each class and all.
-        weight = samples.backend.asarray(samples.class_weight)[:, None]
+        weight = run.backend.asarray(run.samples.class_weight)[:, None]
         smoothed = xp.where((smoothed > 0) & (of_all > 0), smoothed, math.inf)
-        squares = _of_squares(strip, start, stop, labels)
-        logs = xp.sum(weight * xp.log1p(squares / (weight * smoothed)), axis=0)
+        logs = xp.sum(weight * xp.log1p(run.square_error() / (weight * smoothed)), axis=0)
         within = xp.sum(weight * smoothed, axis=0)
-        error = _OF_MEANS * strip.spread(start, stop, 1) * n / xp.sqrt(2 * within)
-        return logs + _of_square(error, gain)
+        return logs + _of_square(run.mean_error() * n / xp.sqrt(2 * within), gain)
 
-    return NullGain(gain, rounding)
+    return NullGain(lambda run: gain_and_variances(run)[0], rounding)
 
 
 def shrunken_null_gain(offset: float) -> NullGain:
     """Sizes max_c |d_c| of nearest shrunken centroids, with a given s0."""
 
-    def gain(
-        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, ctx: Context
-    ) -> Array:
-        samples = labels.samples
-        weight, n, backend = samples.class_weight, len(samples.codes), samples.backend
-        total, s, shift = deviations(strip, start, stop, labels)
-        return _of_shape(shrunken_size(total, s + offset, weight, n, backend, shift), labels)
+    def deviations(run: Run) -> tuple[Array, Array, Array]:
+        """(relative class sums, s, shift)."""
+        samples, (total, centred, shift) = run.samples, run.moments()
+        weight, n, divisor = (
+            samples.class_weight,
+            len(samples.codes),
+            scale_divisor(samples, "pooled"),
+        )
+        return total, standard_scale(total, centred, weight, n, divisor, run.backend, shift), shift
 
-    def deviations(
-        strip: Strip, start: int, stop: int, labels: Labels
-    ) -> tuple[Array, Array, Array]:
-        samples, (total, centred, shift) = labels.samples, _moments(strip, start, stop, labels)
-        weight, n, backend = samples.class_weight, len(samples.codes), samples.backend
-        divisor = scale_divisor(samples, "pooled")
-        return total, standard_scale(total, centred, weight, n, divisor, backend, shift), shift
+    def gain(run: Run) -> Array:
+        weight, n = run.samples.class_weight, len(run.samples.codes)
+        total, s, shift = deviations(run)
+        return shrunken_size(total, s + offset, weight, n, run.backend, shift)
 
-    def rounding(
-        strip: Strip, start: int, stop: int, columns: Array, labels: Labels, gain: Array
-    ) -> Array:
-        samples, xp = labels.samples, labels.samples.backend.xp
-        _, s, _ = deviations(strip, start, stop, labels)
+    def rounding(run: Run, gain: Array) -> Array:
+        xp, (_, s, _) = run.backend.xp, deviations(run)
         sigma = xp.where(s + offset > 0, s + offset, xp.ones_like(s))
         # An error of s^2 is one of s by its root where s is 0.
-        of_square = _of_squares(strip, start, stop, labels) / scale_divisor(samples, "pooled")
+        of_square = run.square_error() / scale_divisor(run.samples, "pooled")
         root = s + xp.sqrt(of_square)
         of_s = of_square / xp.where(root > 0, root, xp.ones_like(root))
-        n, largest = len(samples.codes), max(samples.class_weight)
+        n, largest = len(run.samples.codes), max(run.samples.class_weight)
         unit = math.sqrt(1 / largest - 1 / n)  # the least m_c
-        error = _OF_MEANS * strip.spread(start, stop, 1) / (sigma * unit)
-        return error + gain * _share(of_s / sigma)
+        return run.mean_error() / (sigma * unit) + gain * _share(of_s / sigma)
 
     return NullGain(gain, rounding)
 
 
-def _pooled_scale(strip: Strip, start: int, stop: int, labels: Labels) -> tuple[Array, Scale]:
-    """Class sums, and the scale within the classes, of each column and permutation: (K, b * p)."""
-    samples, (total, centred, shift) = labels.samples, _moments(strip, start, stop, labels)
-    divisor = scale_divisor(samples, "pooled")
-    return total, scale_of_sums(total, centred, samples, "pooled", divisor, shift)
-
-
-def _moments(strip: Strip, start: int, stop: int, labels: Labels) -> tuple[Array, Array, Array]:
-    """`Strip.label_moments` of each column and permutation: (K, b * p) twice, and (b * p,)."""
-    total, centred, shift = strip.label_moments(labels, start, stop)
-    xp = array_namespace(total)
-    return _flat(total), _flat(centred), xp.repeat(shift, labels.count)
-
-
 def _flat(sums: Array) -> Array:
-    """(K, b, p) as (K, b * p): to the models each pair is one feature."""
+    """(K, b, p) as (K, b * p)."""
     return array_namespace(sums).reshape(sums, (sums.shape[0], -1))
-
-
-def _of_shape(gain: Array, labels: Labels) -> Array:
-    """Gains of these pairs as (b, p)."""
-    return array_namespace(gain).reshape(gain, (-1, labels.count))
-
-
-def _sum_error(labels: Labels) -> float:
-    """The relative error of sums over all samples, of a few of which a result is made."""
-    return (len(labels.samples.codes) + 16) * 2.0**-50
 
 
 def _of_square(error: Array, gain: Array) -> Array:
@@ -325,58 +325,17 @@ def _of_square(error: Array, gain: Array) -> Array:
     return 2 * error * array_namespace(gain).sqrt(gain) + error * error
 
 
-def _of_counts(total: Array, labels: Labels, gain: Array) -> Array:
-    """The rounding of a sum of ``expected phi(z)``, where sums of counts have a relative error."""
-    error = _sum_error(labels)
-    return _of_square(error * array_namespace(total).sqrt(total), gain) + error * gain
-
-
-def _of_squares(strip: Strip, start: int, stop: int, labels: Labels) -> Array:
-    """The error of a sum of squares about the class means, which is a difference: (b,)."""
-    return _sum_error(labels) * strip.spread(start, stop, 2)
-
-
 def _share(error: Array) -> Array:
     """What a relative error of the divisor takes off a quotient, at most: as a share of it."""
     return error / (1 + error)
 
 
-# Gains without smoothing: half of the statistics of likelihood-ratio tests (Wilks 1938).
-#
-# Twice the gain is the statistic of the hypothesis that the parameters of a feature are equal in
-# all classes. Under it the statistic is asymptotically chi-squared.
-
-
-def bernoulli_ratio(sums: ClassSums, ctx: Context) -> Array:
-    """Gains of Bernoulli probabilities: half of the G statistic of each 2 x K table, (m,)."""
-    backend, weight = sums.backend, sums.class_weight
-    return _of_columns(
-        lambda part: bernoulli_gain(sums.total[:, part], weight, 0.0, backend), sums, ctx
-    )
-
-
-def poisson_ratio(sums: ExposedSums, ctx: Context) -> Array:
-    """Gains of Poisson rates, without dispersion: (m,)."""
-    exposure, n = sums.backend.asarray(sums.class_exposure(ctx))[:, None], sum(sums.count)
-    return _of_columns(lambda part: poisson_gain(sums.total[:, part], exposure, 0.0, n), sums, ctx)
-
-
-def gaussian_ratio(moments: ClassMoments, ctx: Context, pooling: float) -> Array:
-    """Gains of Gaussian means and variances: (m,). Infinite for variances of zero."""
-    backend, xp, weight = moments.backend, moments.backend.xp, moments.class_weight
-    n = sum(moments.count)
-
-    def gain(part: slice) -> Array:
-        parts = moments.total[:, part], moments.centred_at(part)
-        variance, between, of_all = class_variances(*parts, weight, n, 0, backend)
-        found, u = gaussian_gain(variance, between, weight, pooling, 0.0)
-        found = zero_up_to(xp.zeros_like(found) + sum(weight) * (n * EPS) ** 2, found)
-        found = xp.where(xp.any(u <= 0, axis=0), xp.full_like(found, math.inf), found)
-        return xp.where(of_all > 0, found, xp.zeros_like(found))
-
-    return _of_columns(gain, moments, ctx)
-
-
-def _of_columns(gain: Callable[[slice], Array], statistics: Statistics, ctx: Context) -> Array:
-    k, m = statistics.shape
-    return ctx.backend.xp.concat(ctx.map_columns(gain, m, k))
+def _scaled_error(
+    run: Run, error: Array, scale: str | None, sigma: Array | None
+) -> tuple[Array, Array | float]:
+    """(an error in units of the scale, the share of a gain that the scale's own may take off)."""
+    if scale == "pooled":
+        of_labels = run.pooled_scale()[1].sigma
+        variance = of_labels * of_labels * scale_divisor(run.samples, "pooled")
+        return error / of_labels, _share(run.square_error() / variance)
+    return (error if sigma is None else error / run.backend.xp.take(sigma, run.columns)), 0.0

@@ -6,19 +6,20 @@ Tusher, Tibshirani & Chu, "Significance analysis of microarrays", PNAS 98, 2001 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, Self, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from ..arrays.context import Context
 from ..arrays.functions import clip_negative, running_max, to_host
 from ..arrays.linalg import one_blas_thread
-from ..arrays.thresholds import Thresholds
+from ..arrays.sorting import Thresholds
 from ..arrays.typing import Array
-from ..blocks.block import Block
+from ..blocks import Block
 from ..blocks.samples import Samples
-from ..reductions.labelled_columns import Labels
-from ..reductions.strips import Strip, column_strips
+from ..reductions.column_panels import column_panels
+from ..reductions.permuted_columns import PermutedCodes
+from .null_gains import NullGain, Run
 from .selection import ranking_key
 
 _BYTES_PER_GAIN = 160  # workspace for each class of a gain
@@ -27,34 +28,9 @@ _LABELS = 2**21  # of one batch of permutations: products read them again and ag
 _LEAST_BATCH = 64  # permutations: each batch sorts the columns of l1 anew
 _RELATIVE = 2.0**-38  # twice what logarithms and a few operations may change of a gain
 
-Batch = TypeVar("Batch")
 
-#: (strip, start, stop, columns, labels): the columns start..stop of a strip, which have the numbers
-#: ``columns`` in X, under p permutations of the labels.
-Run = tuple[Strip, int, int, Array, Labels]
-
-
-@dataclass(frozen=True)
-class NullGain:
-    """The gain of a model under permuted labels, and what rounding may change of it.
-
-    Attributes
-    ----------
-    gain : callable
-        ``gain(*run, ctx)``: the gains of a `Run`, (b, p).
-    rounding : callable
-        ``rounding(*run, gain)``: how far two gains that are equal in exact arithmetic may lie apart
-        where one is the ``gain`` (b,) of the observed labels, those of the run: not negative, (b,).
-        What a few operations on the gain itself change need not be counted.
-    """
-
-    gain: Callable[[Strip, int, int, Array, Labels, Context], Array]
-    rounding: Callable[[Strip, int, int, Array, Labels, Array], Array]
-
-
-@dataclass(frozen=True)
-class PermutationCounts:
-    """How often gains under permuted labels reach the observed ones, up to rounding.
+class PermutationCounts(NamedTuple):
+    """How often gains under permuted labels reach the observed ones, up to rounding; on the host.
 
     Attributes
     ----------
@@ -79,17 +55,12 @@ class PermutationCounts:
     reached: Array
     itself: Array
 
-    def to_host(self) -> Self:
-        """The same counts in arrays of the host."""
-        return type(self)(*(to_host(getattr(self, f.name)) for f in fields(self)))
-
 
 def count_permutations(
     null_gain: NullGain,
     block: Block,
     samples: Samples,
-    cut: Callable[[int], Sequence[Batch]],
-    codes: Callable[[Batch], Any],
+    permutations: Any,
     ctx: Context,
 ) -> PermutationCounts:
     """Compare the gains of all features under permuted labels with the observed ones.
@@ -107,46 +78,44 @@ def count_permutations(
     block : Block
     samples : Samples
         The observed labels, without weights.
-    cut : callable
-        ``cut(most)``: batches of at most so many permutations. Within a batch each class keeps its
-        number of samples.
-    codes : callable
-        ``codes(batch)``: the class codes of these permutations, on the host; (n, p).
+    permutations : LabelPermutations
+        ``batches(most)``: sequences of the numbers of at most so many permutations, within each of
+        which each class keeps its number of samples. ``codes(numbers)``: the class codes of these
+        permutations, on the host; (n, p).
     ctx : Context
     """
     backend, xp = block.backend, block.backend.xp
     (n, m), k = block.shape, samples.n_classes
     most_labels = max(1, ctx.budget // (4 * _BYTES_PER_LABEL * k * n))
-    cuts = cut(min(max(_LEAST_BATCH, _LABELS // n), most_labels))
-    sizes = [codes(batch).shape[1] for batch in cuts]
-    ctx = ctx.shared_by_threads(sum(sizes) * m)
+    batches = permutations.batches(min(max(_LEAST_BATCH, _LABELS // n), most_labels))
+    ctx = ctx.shared_by_threads(sum(map(len, batches)) * m)
     gain, least = backend.zeros(m), backend.zeros(m)
 
     def observe(run: Run) -> tuple[Array, Array]:
-        found = null_gain.gain(*run, ctx)[:, 0]
-        return found, clip_negative(found - _RELATIVE * found - null_gain.rounding(*run, found))
+        found = run.shaped(null_gain.gain(run))[:, 0]
+        return found, clip_negative(found - _RELATIVE * found - null_gain.rounding(run, found))
 
-    every, observed = backend.arange(m), Labels(backend.asarray(samples.codes[:, None]), samples)
-    for _, part, found in _map_runs(observe, block, every, lambda: [observed], ctx):
+    observed = [PermutedCodes(backend.asarray(samples.codes[:, None]), samples)]
+    for _, part, found in _map_runs(observe, block, backend.arange(m), lambda: observed, ctx):
         gain[part], least[part] = found
     upward = xp.flip(xp.argsort(-ranking_key(gain), stable=True))
     least = xp.take(least, upward)
     ascending = xp.argsort(least, stable=True)
     place = xp.argsort(ascending, stable=True)
     thresholds = Thresholds(xp.take(least, ascending))
-    most = [xp.full(p, -1.0, dtype=xp.float64, device=backend.device) for p in sizes]
+    most = [backend.zeros(len(numbers)) - 1.0 for numbers in batches]
     own, largest, reached = (backend.zeros(m, xp.int64) for _ in range(3))
 
     def compare(run: Run) -> tuple[Array, Array, Array]:
-        gains = null_gain.gain(*run, ctx)
+        gains = run.shaped(null_gain.gain(run))
         return gains, thresholds.count(xp.reshape(gains, (-1,))), running_max(gains)
 
-    def batches() -> Iterable[Labels]:
-        for batch in cuts:
-            found = codes(batch)
-            yield Labels(backend.asarray(found), replace(samples, codes=found[:, 0]))
+    def permuted() -> Iterable[PermutedCodes]:
+        for numbers in batches:
+            codes = permutations.codes(numbers)
+            yield PermutedCodes(backend.asarray(codes), replace(samples, codes=codes[:, 0]))
 
-    for number, part, (gains, above, running) in _map_runs(compare, block, upward, batches, ctx):
+    for number, part, (gains, above, running) in _map_runs(compare, block, upward, permuted, ctx):
         running = xp.maximum(running, most[number][None, :])
         own[part] += xp.count_nonzero(gains >= least[part][:, None], axis=1)
         largest[part] += xp.count_nonzero(running >= least[part][:, None], axis=1)
@@ -154,35 +123,31 @@ def count_permutations(
         reached += above
     itself = thresholds.count(gain)
     counts = own, largest, *(xp.take(a, place) for a in (reached, itself))
-    return PermutationCounts(gain, *(xp.flip(a) for a in (upward, *counts)))
+    return PermutationCounts(*map(to_host, (gain, *(xp.flip(a) for a in (upward, *counts)))))
 
 
 def _map_runs(
     task: Callable[[Run], Any],
     block: Block,
     columns: Array,
-    batches: Callable[[], Iterable[Labels]],
+    batches: Callable[[], Iterable[PermutedCodes]],
     ctx: Context,
 ) -> Iterator[tuple[int, slice, Any]]:
     """(number of the batch, part of the columns, ``task`` of these), by columns in order."""
     # All observed gains are looked up among the gains of each run: so it has as many, or more.
     size = max(ctx.chunk, block.shape[1])
     most = ctx.budget // _BYTES_PER_GAIN
-    for strip_part, strip in column_strips(block, columns, ctx):
+    for place, panel in column_panels(block, columns, ctx):
         for number, labels in enumerate(batches()):
-            count, k = labels.count, labels.samples.n_classes
-
-            def work(
-                cut: tuple[int, int],
-                strip: Strip = strip,
-                labels: Labels = labels,
-                first: int = strip_part.start,
-            ) -> tuple[slice, Any]:
-                part = slice(first + cut[0], first + cut[1])
-                return part, task((strip, *cut, columns[part], labels))
-
-            runs = strip.cuts(count, max(1, min(size, most // k)))
-            label = f"columns, {count} permutations"
+            first, count = place.start, labels.count
+            width = max(1, min(size, most // labels.samples.n_classes))
+            cuts = panel.cuts(count, width)
+            parts = [slice(first + start, first + stop) for start, stop in cuts]
+            runs = [
+                Run(panel.part(*cut), columns[part], labels, ctx)
+                for cut, part in zip(cuts, parts, strict=True)
+            ]
+            results = ctx.progress(ctx.map(task, runs), len(runs), f"columns, {count} permutations")
             with one_blas_thread(ctx.backend):
-                for part, found in ctx.progress(ctx.map(work, runs), len(runs), label):
+                for part, found in zip(parts, results, strict=True):
                     yield number, part, found

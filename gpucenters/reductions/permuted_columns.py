@@ -1,25 +1,23 @@
-"""Medians of columns that are sorted once, under the labels of many permutations.
-
-One walk along the sorted rows counts the samples of each class so far, of all columns and labels
-side by side: so no list of values is made for each permutation.
-"""
+"""Columns of X under many permutations of the labels: the class codes, and medians of columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from ..arrays.backend import Backend
+from ..arrays.cached import cached_property
 from ..arrays.namespace import array_namespace
 from ..arrays.typing import Array
 from ..blocks.samples import Samples
-from .half_weight import JointHalf
+from .sorted_columns import JointHalf
+
+_OF_SQUARES = 2.0**-51  # the rounding of a sum of squares of n values is n times as large, or less
 
 
 @dataclass(frozen=True, eq=False)
-class Labels:
+class PermutedCodes:
     """Class codes of n samples in p permutations of the observed labels.
 
     Attributes
@@ -46,36 +44,68 @@ class Labels:
             self._indicators[c] = xp.astype(self.codes == c, xp.float64)
         return self._indicators[c]
 
+    def class_sums(self, product: Callable[[Array], Array], total: Array | None) -> Array:
+        """``product`` of the indicator of each class: (K, b, p).
+
+        With the exact ``total`` over all samples, the last class is what the others leave of it.
+        """
+        k = self.samples.n_classes
+        sums = [product(self.indicator(c)) for c in range(k - (total is not None))]
+        if total is not None:
+            sums.append(total[:, None] - sum(sums[1:], sums[0]))
+        return self.samples.backend.xp.stack(sums)
+
+    @property
+    def class_weight(self) -> Array:
+        """W_c: (K, 1, 1), on the backend."""
+        return self.samples.backend.asarray(self.samples.class_weight)[:, None, None]
+
+    def about_class_means(self, total: Array, square: Array) -> Array:
+        """Sums of squares about the class means, from class sums of x and x^2: (K, b, p).
+
+        0 for those of rounding.
+        """
+        found = square - total * (total / self.class_weight)
+        rounding = _OF_SQUARES * self.class_weight * square
+        return array_namespace(found).where(found > rounding, found, 0 * found)
+
 
 @dataclass(frozen=True)
-class LabelledColumns:
+class PermutedColumns:
     """Columns (b) that are sorted once, under p permutations: to a model b * p features.
+
+    With the methods of `SortedColumns` that medians need. One walk along the sorted rows counts the
+    samples of each class so far, of all columns and permutations side by side: so no list of values
+    is made for each permutation.
 
     Attributes
     ----------
-    backend : Backend
+    permuted : PermutedCodes
     values : array of shape (n, b), float64
         Each column ascending.
     origin : array of integers of shape (n, b)
         The sample of each value.
-    labels : Labels
     """
 
-    backend: Backend
+    permuted: PermutedCodes
     values: Array
     origin: Array
-    labels: Labels
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """(K, b * p)."""
-        return self.labels.samples.n_classes, self.values.shape[1] * self.labels.count
+    def samples(self) -> Samples:
+        """Those of one permutation."""
+        return self.permuted.samples
+
+    @property
+    def backend(self) -> Backend:
+        """That of the samples."""
+        return self.samples.backend
 
     def _rows(self, first: int = 0, last: int | None = None) -> Iterator[tuple[int, Array]]:
         """(row, class of the value in this row of each column and permutation, (b, p))."""
         xp, n = self.backend.xp, self.values.shape[0]
         for i in range(first, n if last is None else last):
-            yield i, xp.take(self.labels.codes, self.origin[i, :], axis=0)
+            yield i, xp.take(self.permuted.codes, self.origin[i, :], axis=0)
 
     @cached_property
     def _row_numbers(self) -> Any:
@@ -86,15 +116,15 @@ class LabelledColumns:
     @cached_property
     def _halves(self) -> tuple[list[Array], list[Array], Array, Array]:
         """Rows at which half of the weight is reached, and exceeded: of each class, and jointly."""
-        xp, kind, k = self.backend.xp, self._row_numbers, self.labels.samples.n_classes
-        weight = [int(w) for w in self.labels.samples.class_weight]
-        joint = JointHalf.of(self.labels.samples)
-        # The sum of all masses times factors is twice the goal.
+        xp, kind, k = self.backend.xp, self._row_numbers, self.samples.n_classes
+        weight = [int(w) for w in self.samples.class_weight]
+        joint = JointHalf.of(self.samples)
+        # The sum of all masses times factors is twice their half.
         types = ((xp.int16, 2**15), (xp.int32, 2**31), (xp.int64, 2**63))
-        wide = next((t for t, limit in types if 2 * joint.goal < limit), xp.float64)
-        wide = xp.float64 if joint.tolerance else wide
+        wide = next((t for t, limit in types if 2 * joint.most < limit), xp.float64)
+        wide = wide if joint.is_exact else xp.float64
         factor = [xp.astype(joint.factor[c, 0], wide) for c in range(k)]
-        shape = (self.values.shape[1], self.labels.count)
+        shape = (self.values.shape[1], self.permuted.count)
         mass, low, high = ([self.backend.zeros(shape, kind) for _ in range(k)] for _ in range(3))
         joint_low, joint_high = self.backend.zeros(shape, kind), self.backend.zeros(shape, kind)
         for i, code in self._rows():
@@ -106,8 +136,8 @@ class LabelledColumns:
                 high[c] += xp.astype(mass[c] <= weight[c] // 2, kind)
             shares = [xp.astype(mass[c], wide) * factor[c] for c in range(k)]
             total = sum(shares[1:], shares[0])
-            joint_low += xp.astype(total < joint.goal - joint.tolerance, kind)
-            joint_high += xp.astype(total <= joint.goal + joint.tolerance, kind)
+            joint_low += xp.astype(total < joint.least, kind)
+            joint_high += xp.astype(total <= joint.most, kind)
         return low, high, joint_low, joint_high
 
     def _values_at(self, row: Array) -> Array:
@@ -126,8 +156,8 @@ class LabelledColumns:
             xp.stack([self._values_at(row) for row in high]),
         )
 
-    def tied_interval(self) -> tuple[Array, Array]:
-        """Ends of the interval of joint medians: two arrays of shape (b * p,)."""
+    def joint_interval(self, low: Array, high: Array) -> tuple[Array, Array]:
+        """Ends of the interval of joint medians, whatever the bounds: two arrays of (b * p,)."""
         return self._values_at(self._halves[2]), self._values_at(self._halves[3])
 
     def loss_difference(self, center: Array, other: Array) -> Array:
@@ -137,7 +167,7 @@ class LabelledColumns:
         minus their distance, and half of the class, rounded down, lies beyond its median on the far
         side: only the samples between the two points are summed.
         """
-        xp, kind, k = self.backend.xp, self._row_numbers, self.labels.samples.n_classes
+        xp, kind, k = self.backend.xp, self._row_numbers, self.samples.n_classes
         low, high, joint_low, joint_high = self._halves
         shape = joint_low.shape
         above = [xp.reshape(other[c, :] > center[c, :], shape) for c in range(k)]
@@ -159,7 +189,7 @@ class LabelledColumns:
                 between[c] += xp.astype(inside, kind)
                 sums[c] += xp.where(inside, x, nothing)
         found = []
-        for c, weight in enumerate(self.labels.samples.class_weight):
+        for c, weight in enumerate(self.samples.class_weight):
             m, t = (xp.reshape(p[c, :], shape) - middle[:, None] for p in (center, other))
             count = xp.astype(between[c], xp.float64)
             terms = (t + m) * count - 2 * sums[c]
@@ -169,9 +199,9 @@ class LabelledColumns:
 
     def distances(self, center: Array) -> Array:
         """Sums over the samples x of |x - center|: see `SortedColumns`."""
-        xp, k = self.backend.xp, self.labels.samples.n_classes
-        center = xp.reshape(center, (k, self.values.shape[1], self.labels.count))
-        classes = xp.arange(k, dtype=self.labels.codes.dtype, device=self.backend.device)[
+        xp, k = self.backend.xp, self.samples.n_classes
+        center = xp.reshape(center, (k, self.values.shape[1], self.permuted.count))
+        classes = xp.arange(k, dtype=self.permuted.codes.dtype, device=self.backend.device)[
             :, None, None
         ]
         sums = xp.zeros_like(center)

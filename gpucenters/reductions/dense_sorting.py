@@ -1,135 +1,161 @@
-"""What a median needs: weights of halves, and the weighted interval of a sorted list."""
+"""Sorted columns of dense data: all lists of a column lie side by side."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays.functions import backend_of
+from ..arrays.backend import backend_of
+from ..arrays.context import Context
+from ..arrays.functions import to_floats
 from ..arrays.grid import ranges
 from ..arrays.namespace import array_namespace, is_numpy, to_numpy
+from ..arrays.sorting import ClassLists, sorted_lines, sorted_lines_of_rows
+from ..arrays.threads import Scratch
 from ..arrays.typing import Array
 from ..blocks.samples import Samples
+from .sorted_columns import JointHalf, SortedColumns
 
-_INT_LIMIT = 2**63
-_UNIT_ROUNDOFF = 2.0**-53
-_ANY_ORDER = 1e-6  # more than sums of 10^9 weights differ by, or their tolerance
+_CACHED_CHUNKS = 2  # that a cache holds while few values of each line are sorted
+_LONG_LIST = 256  # items from which on a search for the relevant ones saves time
 _WORTH_SAMPLING = 512  # values of a line
 _DEVIATIONS = 1.5  # three standard deviations of a sample, each value of which is at random
 _OF_RUNS = 1.6  # the same of one from ascending runs, where each run misses by a value at most
 
 
-def _tolerance(samples: Samples) -> float:
-    return max(1e-12, 2 * sum(samples.count) * _UNIT_ROUNDOFF)
-
-
-@dataclass(frozen=True)
-class ClassHalf:
-    """Half of the weight of each class; masses have shape (K, b).
+@dataclass(frozen=True, kw_only=True)
+class DenseSortedColumns(SortedColumns):
+    """Lists that lie side by side: column after column, each with its K classes.
 
     Attributes
     ----------
-    total : array of shape (K, 1)
-        W_c, of int64 where weights are integers.
-    least, most : arrays of shape (K, 1)
-        Twice a mass from ``least`` to ``most`` counts as W_c. Equal where weights are integers.
+    lists : ClassLists
+        How they lie in a column.
+    chunk : int
+        Elements that are summed in one go.
     """
 
-    total: Array
-    least: Array
-    most: Array
+    lists: ClassLists
+    chunk: int
 
-    @classmethod
-    def of(cls, samples: Samples) -> ClassHalf:
-        """The rule for these samples."""
-        backend, weight = samples.backend, samples.class_weight
-        if samples.has_integer_weights:
-            total = backend.asarray([int(w) for w in weight], dtype=backend.xp.int64)[:, None]
-            return cls(total, total, total)
-        tolerance = _tolerance(samples)
-        total = backend.asarray(weight)[:, None]
-        return cls(total, total * (1 - tolerance), total * (1 + tolerance))
+    @property
+    def table(self) -> Array:
+        """The values, a line for each column: (b, n)."""
+        return self.backend.xp.reshape(self.values, (self.shape[1], -1))
 
-    def reached(self, mass: Array) -> Array:
-        """Whether a mass is at least half of its class's weight."""
-        return 2 * mass >= self.least
+    def _joint_interval(self, half: JointHalf, low: Array, high: Array) -> tuple[Array, Array]:
+        xp, table = self.backend.xp, self.table
+        if self.plain and self.shape[0] == 2 and half.is_exact:  # two lists are searched as fast
+            return super()._joint_interval(half, low, high)
+        weight = xp.take(half.factor[:, 0], self.lists.codes)[None, :]
+        one_of_each = math.hypot(*to_floats(half.factor[:, 0]))
+        if self.weights is not None:
+            own = xp.reshape(self.weights, table.shape)
+            weight, one_of_each = weight * xp.astype(own, weight.dtype), math.inf
+        ends, size = (half.least, half.most), _CACHED_CHUNKS * self.chunk
+        return weighted_interval(table, weight, *ends, (low, high), size, one_of_each)
 
-    def exceeded(self, mass: Array) -> Array:
-        """Whether a mass is more than half of its class's weight."""
-        return 2 * mass > self.most
+    def weighted_sums(self, f: Callable[..., Array], *parameters: Array) -> Array:
+        xp, lists = self.backend.xp, self.lists
+        b, table = self.shape[1], self.table
+        weights = None if self.weights is None else xp.reshape(self.weights, table.shape)
+        groups: list[Array] = []
+        of_lists = [xp.permute_dims(lists.by_list(p), (1, 0)) for p in parameters]
+        for group in lists.groups:
+            sums, shape = [], (b, group.n_lists, -1)
+            # As many columns at a time as a cache holds.
+            cuts = ranges(b, max(1, self.chunk // (4 * (group.rows.stop - group.rows.start))))
+            values = xp.reshape(table[:, group.rows], shape)
+            own = [p[:, group.lists][:, :, None] for p in of_lists]
+            s = None if weights is None else xp.reshape(weights[:, group.rows], shape)
+            for left, right in cuts:
+                x = xp.astype(values[left:right, :, :], xp.float64)
+                terms = f(x, *(p[left:right, :, :] for p in own))
+                terms = terms if s is None else terms * s[left:right, :, :]
+                sums.append(xp.sum(terms, axis=2))
+            groups.append(xp.concat(sums))
+        return lists.by_class(xp.permute_dims(xp.concat(groups, axis=1), (1, 0)))
+
+    def loss_difference(self, center: Array, other: Array) -> Array:
+        xp = self.backend.xp
+        counts, offsets = self.lists.counts.tolist(), self.lists.offsets.tolist()
+        if not self.plain or max(counts) < _LONG_LIST or self.backend.sync_is_expensive:
+            return super().loss_difference(center, other)
+        # The items are in order: only those between the two points in some column need a look.
+        low, high = xp.minimum(center, other), xp.maximum(center, other)
+        nothing = xp.zeros_like(self.size)
+        first = self.first(lambda item: self.value(item) > low, nothing, self.size)
+        last = self.first(lambda item: self.value(item) >= high, first, self.size)
+        towards = other - center
+        outside = xp.astype(first - (self.size - last), xp.float64) * towards
+        table, sums = self.table, []
+        for c, start in enumerate(offsets):
+            left, right = int(xp.min(first[c, :])), int(xp.max(last[c, :]))
+            right = max(left, right)
+            x = xp.astype(table[:, start + left : start + right], xp.float64)
+            item = xp.arange(left, right, dtype=xp.int64, device=self.backend.device)
+            between = (item >= first[c, :][:, None]) & (item < last[c, :][:, None])
+            terms = xp.abs(x - other[c, :][:, None]) - xp.abs(x - center[c, :][:, None])
+            sums.append(xp.sum(xp.where(between, terms, xp.zeros_like(terms)), axis=1))
+        return outside + xp.stack(sums)
 
 
-# Which columns of sparse data may have a median other than zero: counts of their entries tell.
+def sort_columns(
+    chunk: Array,
+    lists: ClassLists,
+    weights: Array | None,
+    samples: Samples,
+    ctx: Context,
+    scratch: Scratch,
+) -> DenseSortedColumns:
+    """The columns of a dense chunk, sorted within each class.
 
+    Values alone are sorted; only unequal weights make them be sorted with their positions.
 
-def enough_stored(stored: Array, least: float, *, weighted: bool) -> Array:
-    """Whether columns (m,) store so many entries that half of some class may be among them.
-
-    ``least`` is the weight of the smallest class. Few samples may have it where they are weighted.
-    """
-    return stored > 0 if weighted else 2 * stored >= least
-
-
-def worth_a_count_by_class(stored: Array, enough: Array, entries: int, n_classes: int) -> bool:
-    """Whether so many entries are in columns with enough that a count by class saves time."""
-    if n_classes * stored.shape[0] > entries:
-        return False
-    xp = array_namespace(stored)
-    return 8 * int(xp.sum(xp.where(enough, stored, stored * 0))) >= entries
-
-
-def perhaps_half(mass: Array, weight: Array) -> Array:
-    """Whether half of some class may be in a column, were its mass (K, m) summed in another order.
-
-    ``weight`` holds W_c: (K,).
-    """
-    return array_namespace(mass).any(2 * mass >= (1 - _ANY_ORDER) * weight[:, None], axis=0)
-
-
-@dataclass(frozen=True)
-class JointHalf:
-    """Half of the weight of all classes together, where each class has total weight one.
-
-    Attributes
+    Parameters
     ----------
-    factor : array of shape (K, 1)
-        2 / W_c up to a common factor, of int64 where the comparison is exact.
-    goal : int or float
-        The sum over the classes of mass times factor at one half.
-    tolerance : float or int
-        Sides that differ by less count as equal; 0 where the comparison is exact.
+    chunk : array of shape (n, b)
+    lists : ClassLists
+        The rows of each class.
+    weights : array of shape (n,), float64, or None
+        Those of all rows, where they differ.
+    samples : Samples
+    ctx : Context
+    scratch : Scratch
+        Holds the values: they are valid until the thread sorts the next columns.
     """
-
-    factor: Array
-    goal: float
-    tolerance: float
-
-    @classmethod
-    def of(cls, samples: Samples) -> JointHalf:
-        """The exact rule where the numbers fit in int64, else one with a tolerance."""
-        backend, weight, k = samples.backend, samples.class_weight, samples.n_classes
-        if samples.has_integer_weights:
-            common = math.lcm(*(int(w) for w in weight))
-            if 2 * k * common < _INT_LIMIT:
-                factors = [[2 * (common // int(w))] for w in weight]
-                return cls(backend.asarray(factors, dtype=backend.xp.int64), k * common, 0)
-        shares = [[2.0 / w] for w in weight]
-        return cls(backend.asarray(shares), float(k), k * _tolerance(samples))
-
-    def reached(self, mass: Array) -> Array:
-        """Whether the joint share is at least one half: (b,) from masses of shape (K, b)."""
-        return self._sum(mass) >= self.goal - self.tolerance
-
-    def exceeded(self, mass: Array) -> Array:
-        """Whether the joint share is more than one half: (b,) from masses of shape (K, b)."""
-        return self._sum(mass) > self.goal + self.tolerance
-
-    def _sum(self, mass: Array) -> Array:
-        xp = array_namespace(mass)
-        share = xp.astype(mass, self.factor.dtype) * self.factor
-        return xp.sum(share, axis=0, dtype=share.dtype)
+    backend, b = samples.backend, chunk.shape[1]
+    xp = backend.xp
+    sorted_weights = cumulative = None
+    if weights is None:
+        table = sorted_lines(chunk, lists, scratch)
+    else:
+        table, origin = sorted_lines_of_rows(chunk, lists)
+        ws = xp.reshape(xp.take(weights, xp.reshape(origin, (-1,))), origin.shape)
+        exact = xp.astype(ws, xp.int64 if samples.has_integer_weights else xp.float64)
+        sums = []
+        for group in lists.groups:
+            part = xp.reshape(exact[:, group.rows], (b, group.n_lists, -1))
+            sums.append(xp.reshape(xp.cumulative_sum(part, axis=2), (b, -1)))
+        sorted_weights = xp.reshape(ws, (-1,))
+        cumulative = xp.reshape(xp.concat(sums, axis=1), (-1,))
+    line_starts = lists.size * xp.arange(b, dtype=xp.int64, device=backend.device)
+    start = backend.asarray(lists.offsets, dtype=xp.int64)[:, None] + line_starts
+    size = backend.asarray(lists.counts, dtype=xp.int64)[:, None] + xp.zeros_like(start)
+    return DenseSortedColumns(
+        samples=samples,
+        values=xp.reshape(table, (-1,)),
+        start=start,
+        size=size,
+        depth=int(lists.counts.max()).bit_length() + 1,
+        weights=sorted_weights,
+        cumulative=cumulative,
+        lists=lists,
+        chunk=ctx.chunk,
+    )
 
 
 # Where the weights of unordered values reach half: without sorting more than a few of the values.
@@ -196,8 +222,8 @@ def _of_lines(
         own = weight if weight.shape[0] == 1 else xp.take(weight, line, axis=0)
         bounds = (xp.take(bound, line) for bound in (low, high))
         again = _between(xp.take(table, line, axis=0), own, least, most, *bounds)
-        place = xp.cumulative_sum(xp.astype(~sure, xp.int64)) - xp.astype(~sure, xp.int64)
-        place = xp.minimum(place, xp.zeros_like(place) + (line.shape[0] - 1))
+        place = xp.cumulative_sum(xp.astype(~sure, xp.int64))
+        place = xp.maximum(place, xp.ones_like(place)) - 1
         found, following = (
             xp.where(sure, one, xp.take(other, place))
             for one, other in zip((found, following), again[:2], strict=True)

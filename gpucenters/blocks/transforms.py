@@ -1,28 +1,20 @@
-"""Readers: elementwise transformations of X that refuse some values."""
+"""Elementwise transforms of X that refuse some values."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
 
 from ..arrays.namespace import array_namespace, is_numpy
 from ..arrays.typing import Array, Namespace
 
 
 @dataclass(frozen=True)
-class Reader:
-    """An elementwise transformation of X. Refused values become NaN, which propagates to sums.
+class ValueTransform:
+    """An elementwise transform of X. Refused values become NaN, which propagates to sums.
 
     So values are checked in the pass that reads them anyway, and without waiting for a device: only
-    a sum that is not finite starts the search for the row (`why_not`).
-
-    Attributes
-    ----------
-    caller : str
-        The model or function that reads, for the errors.
+    a sum that is not finite starts the search for the row (`check_values`).
     """
-
-    caller: str = field(compare=False)
 
     def __call__(self, x: Array) -> Array:
         raise NotImplementedError
@@ -33,8 +25,10 @@ class Reader:
 
 
 @dataclass(frozen=True)
-class NotNegative(Reader):
-    """Values as they are; negative ones are refused."""
+class NotNegative(ValueTransform):
+    """Values as they are; negative ones are refused, in the name of the ``caller``."""
+
+    caller: str = field(compare=False)
 
     def __call__(self, x: Array) -> Array:
         xp = array_namespace(x)
@@ -53,9 +47,10 @@ class NotNegative(Reader):
 
 
 @dataclass(frozen=True)
-class Binarized(Reader):
+class Binarized(ValueTransform):
     """1 above a threshold, else 0; with ``threshold=None`` values must be 0 or 1 already."""
 
+    caller: str = field(compare=False)
     threshold: float | None
 
     def __call__(self, x: Array) -> Array:
@@ -76,7 +71,7 @@ class Binarized(Reader):
 
 
 @dataclass(frozen=True)
-class Magnitude(Reader):
+class Magnitude(ValueTransform):
     """Absolute values."""
 
     def __call__(self, x: Array) -> Array:
@@ -89,7 +84,7 @@ class Magnitude(Reader):
 
 
 @dataclass(frozen=True)
-class Squared(Reader):
+class Squared(ValueTransform):
     """Squares, float64."""
 
     def __call__(self, x: Array) -> Array:
@@ -103,8 +98,3 @@ def _nan_unless(good: Array, x: Array, xp: Namespace) -> Array:
     if not xp.isdtype(x.dtype, "real floating"):
         x = xp.astype(x, xp.float64)
     return xp.where(good, x, x + float("nan"))
-
-
-def refuse(reader: Reader, value: Any, feature: int, row: int) -> NoReturn:
-    """Raise the ValueError for one value that a model does not take."""
-    raise ValueError(f"{reader.why_not(float(value))} in feature {feature} (first in row {row}).")

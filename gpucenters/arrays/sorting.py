@@ -1,124 +1,134 @@
-"""Operations that the standard lacks, for blocks and reductions: each with all its ways.
-
-Every name used on ``xp`` for both NumPy and CuPy exists in both, so that the tests on the CPU cover
-the code that runs on CUDA. Faster ways that only NumPy has are separate branches.
-"""
+"""Sorting: chunks column by column and class by class, values within segments, and thresholds."""
 
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from . import kernels, sparsetools
+from . import kernels
 from .backend import Backend
-from .grid import CUDA_CHUNK, row_ranges
-from .namespace import array_namespace, is_cupy, is_numpy, to_numpy
-from .row_labels import ClassLists, Group
-from .threads import Scratch, run
-from .typing import Namespace, SparseMatrix
+from .cached import cached_property
+from .namespace import array_namespace, is_cupy, is_numpy
+from .threads import Scratch
+from .typing import Namespace
 from .typing import NumPyOrCuPy as Array
 
+_FEW_CLASSES = 8  # that are each a group: the values of one fit better into the cache
+_LONG_SEGMENT = 32  # entries from which on one sort call a segment costs less than a joint sort
+_CELLS_PER_THRESHOLD = 2**7
+_MOST_CELLS = 2**18
+_BELOW_CELLS = 64  # one threshold in so many lies below the cells
 
-def add_at(target: Array, index: Array, values: Array) -> None:
-    """``target[index[j]] += values[j]``, with repeated indices summed, in place and in order.
 
-    Parameters
+class Group(NamedTuple):
+    """Lists with equally many rows, which lie side by side.
+
+    Attributes
     ----------
-    target : array of shape (m,), float64 or int64, contiguous
-    index : array of int32 or int64 of shape (n,)
-        Not checked: whoever made it knows that it lies in 0..m-1.
-    values : array of shape (n,), of the target's type
+    lists : slice
+        Their numbers, in the order in which they lie.
+    rows : slice
+        Where their rows lie.
     """
-    xp = array_namespace(target)
-    if is_numpy(xp) and sparsetools.AVAILABLE:
-        sparsetools.add_at(target, index, values)
-        return
-    xp.add.at(target, index, values)
+
+    lists: slice
+    rows: slice
+
+    @property
+    def n_lists(self) -> int:
+        """How many lists there are."""
+        return self.lists.stop - self.lists.start
 
 
-def stores_twice(indices: Array, indptr: Array, size: int, backend: Backend) -> bool:
-    """Whether a row of a CSR matrix (a column of CSC) stores an index more than once.
+@dataclass(frozen=True)
+class ClassLists:
+    """The rows of K classes, a list each; of many classes, those of equal size lie side by side.
 
-    Rows may have any order. Compiled loops look each entry up in a table; elsewhere entries are
-    sorted.
+    So one call sorts the lists of all classes of one size.
 
-    Parameters
+    Attributes
     ----------
-    indices : array of integers of shape (e,), or one on disk
-    indptr : array of integers of shape (r + 1,), of the type of ``indices``
-    size : int
-        All indices are below it.
     backend : Backend
-        That of the indices.
+    rows : list of K arrays of integers
+        The rows of each class, on the host.
     """
-    xp, starts = backend.xp, to_numpy(indptr)
-    stored = int(starts[-1])
-    by_table = is_numpy(xp) and sparsetools.AVAILABLE and size <= _WIDE * stored
-    step = CUDA_CHUNK if backend.sync_is_expensive else _SORTED
-    if by_table:  # which takes no more memory than a few numbers for each entry of its rows
-        step = max(_LOOK_UPS, size, stored // _MOST_TABLES)
 
-    def any_twice(rows: tuple[int, int]) -> bool:
-        first, last = rows
-        left, right = int(starts[first]), int(starts[last])
-        part, offsets = indices[left:right], indptr[first : last + 1] - indptr[first]
-        if by_table:
-            return sparsetools.count_distinct(offsets, part, size) < right - left
-        row = repeat_per_row(xp.arange(last - first), offsets, right - left, part)
-        pairs = xp.sort(row * size + part)
-        return bool(xp.any(pairs[1:] == pairs[:-1]))
+    backend: Backend
+    rows: list[np.ndarray]
 
-    return any(run(any_twice, row_ranges(starts, step), backend))
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """The number of rows of each class: (K,), on the host."""
+        return np.asarray([len(r) for r in self.rows], dtype=np.int64)
 
+    @cached_property
+    def _classes(self) -> np.ndarray:
+        """The class of each list."""
+        if len(self.rows) <= _FEW_CLASSES:
+            return np.arange(len(self.rows))
+        return np.argsort(self.counts, kind="stable")
 
-_WIDE = 8  # indices for each entry, from which on a sort takes less time than a table
-_MOST_TABLES = 8
-_LOOK_UPS = 2**21  # entries that a thread looks up in one go: fewer take less than its start
-_SORTED = 2**20  # entries that a thread of the host sorts in one go
+    @cached_property
+    def offsets(self) -> np.ndarray:
+        """Where the rows of each class begin: (K,), on the host."""
+        ends = np.cumsum(self.counts[self._classes])
+        found = np.empty_like(ends)
+        found[self._classes] = ends - self.counts[self._classes]
+        return found
 
+    @property
+    def size(self) -> int:
+        """The number of rows of all classes."""
+        return int(self.counts.sum())
 
-def repeat_per_row(
-    per_row: Array, offsets: Array, count: int, indices: Array | None = None
-) -> Array:
-    """Each row's value once for each entry of the row.
+    @cached_property
+    def order(self) -> Array:
+        """The rows as they lie: (n,)."""
+        return self.backend.asarray(np.concatenate([self.rows[c] for c in self._classes]))
 
-    Parameters
-    ----------
-    per_row : array of shape (r,)
-    offsets : array of integers of shape (r + 1,)
-        Where the entries of the rows begin, from 0 to ``count``.
-    count : int
-        The number of entries.
-    indices : array of shape (count,), of the type of ``offsets``, optional
-        The entries' columns, if there are any at hand.
-    """
-    xp = array_namespace(per_row)
-    if is_numpy(xp):
-        if not sparsetools.AVAILABLE:
-            return np.repeat(per_row, offsets[1:] - offsets[:-1])
-        if indices is None or indices.dtype != offsets.dtype:
-            indices = np.zeros(count, offsets.dtype)
-        out = np.empty(count, dtype=per_row.dtype)
-        sparsetools.repeat_per_row(per_row, offsets, indices, out)
-        return out
-    # CuPy's repeat would copy the counts to the host: mark where rows begin, and sum up.
-    marks = xp.zeros(count + 1, dtype=xp.int64)
-    xp.add.at(marks, offsets[1:-1], 1)
-    return xp.take(per_row, xp.cumsum(marks[:-1]))
+    @cached_property
+    def codes(self) -> Array:
+        """The class of each row as they lie: (n,)."""
+        return self.backend.asarray(np.repeat(self._classes, self.counts[self._classes]))
 
+    @cached_property
+    def place(self) -> Array:
+        """The number of the list of each row as they lie: (n,)."""
+        lists = np.arange(len(self.rows), dtype=np.int32)
+        return self.backend.asarray(np.repeat(lists, self.counts[self._classes]))
 
-def filled(matrix: SparseMatrix) -> Array:
-    """A CSR matrix, in which each entry is stored once, as an array of shape (n, d)."""
-    xp = array_namespace(matrix)
-    if is_numpy(xp):
-        return np.ascontiguousarray(matrix.toarray())
-    # (That of cupyx sorts pairs of row and column.)
-    n, d = matrix.shape
-    row = repeat_per_row(xp.arange(n), matrix.indptr, matrix.indices.shape[0])
-    out = xp.zeros(n * d, dtype=matrix.dtype)
-    out[row * d + matrix.indices] = matrix.data
-    return xp.reshape(out, (n, d))
+    @cached_property
+    def _index(self) -> tuple[Array, Array] | None:
+        """The class of each list and the list of each class; None where these are the same."""
+        if len(self.rows) <= _FEW_CLASSES:
+            return None
+        both = self._classes, np.argsort(self._classes)
+        return self.backend.asarray(both[0]), self.backend.asarray(both[1])
+
+    def by_list(self, of_classes: Array) -> Array:
+        """An array of K rows, one for each class, in the order of the lists."""
+        index = self._index
+        return of_classes if index is None else self.backend.xp.take(of_classes, index[0], axis=0)
+
+    def by_class(self, of_lists: Array) -> Array:
+        """An array of K rows, one for each list, in the order of the classes."""
+        index = self._index
+        return of_lists if index is None else self.backend.xp.take(of_lists, index[1], axis=0)
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        """The lists of each size; where there are few classes, each list."""
+        sizes, k = self.counts[self._classes], len(self.rows)
+        first = np.arange(k) if k <= _FEW_CLASSES else np.unique(sizes, return_index=True)[1]
+        found, start = [], 0
+        for left, right in itertools.pairwise([*first.tolist(), k]):
+            stop = start + int(sizes[left]) * (right - left)
+            found.append(Group(slice(left, right), slice(start, stop)))
+            start = stop
+        return found
 
 
 def sorted_lines(chunk: Array, lists: ClassLists, scratch: Scratch) -> Array:
@@ -250,9 +260,6 @@ def segment_sort(
     return xp.where(bits < 0, bits ^ sign, ~bits).view(xp.float32), None
 
 
-_LONG_SEGMENT = 32  # entries from which on one sort call a segment costs less than a joint sort
-
-
 def _sort_each_segment(
     values: np.ndarray, segment: np.ndarray, count: int, weights: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray | None]:
@@ -269,3 +276,51 @@ def _sort_each_segment(
             values[start:stop] = values[start:stop][order]
             weights[start:stop] = weights[start:stop][order]
     return values, weights
+
+
+class Thresholds:
+    """Ascending thresholds, float64 and not negative.
+
+    On the host a table tells the numbers apart that lie in cells without a threshold: a sort of all
+    numbers, which a device does fast, takes several times as long. The bits of such numbers, read
+    as integers, ascend as they do.
+
+    Parameters
+    ----------
+    ascending : array of shape (m,), float64
+    """
+
+    def __init__(self, ascending: Array) -> None:
+        self._ascending = ascending
+        if not is_numpy(array_namespace(ascending)):
+            return
+        bits, m = (ascending + 0.0).view(np.int64), ascending.shape[0]
+        cells = min(_MOST_CELLS, _CELLS_PER_THRESHOLD * m)
+        self._base = bits[m // _BELOW_CELLS]
+        self._shift = (int(bits[-1] - self._base) // cells).bit_length()
+        held = np.bincount(self._cell(bits, cells), minlength=cells)
+        below = np.cumsum(held) - held
+        #: One more than how many thresholds the numbers of a cell reach; 0 where it does not tell.
+        self._place = np.where(held > 0, 0, below + 1).astype(np.int32)
+
+    def _cell(self, bits: np.ndarray, cells: int) -> np.ndarray:
+        found = (bits - self._base) >> self._shift
+        return np.clip(found, 0, cells - 1, out=found)
+
+    def count(self, x: Array) -> Array:
+        """How many of x are at or above each threshold: int64, (m,).
+
+        Parameters
+        ----------
+        x : array of shape (n,), float64, not negative, without NaN
+        """
+        xp = array_namespace(x)
+        found: Array | int = 0
+        if is_numpy(xp):
+            cell = self._cell((x + 0.0).view(np.int64), self._place.shape[0])
+            place = np.take(self._place, cell)
+            counts = np.bincount(place, minlength=self._ascending.shape[0] + 2)[1:]
+            found = np.sum(counts) - np.cumsum(counts[:-1])
+            x = x[place == 0]
+        in_order = xp.sort(x, stable=False)
+        return found + (in_order.shape[0] - xp.searchsorted(in_order, self._ascending))

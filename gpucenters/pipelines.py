@@ -22,7 +22,7 @@ from .arrays.backend import Backend, resolve_backend
 from .arrays.namespace import is_array
 from .estimators.base import Classifier
 from .estimators.fitted import FittedModel
-from .estimators.log_ratio import LogRatioScaler
+from .estimators.log_ratios import LogRatioScaler
 from .estimators.saving import pack_model, unpack_model
 from .files.container import read, write
 from .files.state import Packer, Unpacker

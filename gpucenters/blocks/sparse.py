@@ -23,7 +23,6 @@ from ..arrays.functions import repeat_per_row
 from ..arrays.grid import entry_ranges, partitions, row_ranges
 from ..arrays.namespace import is_cupy, is_numpy, to_numpy
 from ..arrays.on_disk import OnDisk
-from ..arrays.typing import Namespace
 from ..arrays.typing import NumPyOrCuPy as Array
 from ..arrays.uploads import Upload, sendable
 from .transforms import ValueTransform
@@ -234,7 +233,9 @@ class SparseBlock:
             rows, cols, values = (
                 xp.take(part, keep) for part in (entries.rows(), entries.columns(), entries.values)
             )
-            return xp.astype(rows, kind), xp.take(position, cols), _storable(values, xp)
+            if values.dtype not in (xp.float32, xp.float64):  # which both sparse modules take
+                values = xp.astype(values, xp.float64)
+            return xp.astype(rows, kind), xp.take(position, cols), values
 
         parts = list(ctx.map(pick, self.entries(ctx)))
         empty = backend.zeros(0, kind)
@@ -314,10 +315,3 @@ class SparseBlock:
         """Raise for the first value that is not finite, or is refused: see `Block`."""
         for entries in replace(self, transform=None).entries(ctx):
             check_values(entries.values, squares, self.transform, entries.place)
-
-
-def _storable(values: Array, xp: Namespace) -> Array:
-    """Values in a type that both sparse modules take: float32 where exact, else float64."""
-    if values.dtype in (xp.float32, xp.float64):
-        return values
-    return xp.astype(values, xp.float64)

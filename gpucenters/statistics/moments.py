@@ -33,8 +33,8 @@ class ClassMoments(Statistics, kind="class moments"):
     *Raw*: sums of x^2, which add up, so that any split of integer data gives the same bits. Sparse
     data give it, since implicit zeros add nothing to it. Where second moments are kept for each
     feature, the columns in which raw sums are ill-conditioned are kept centred as well. A union has
-    no ill-conditioned column that none of its parts has (see ``conditioning``), so those of both
-    parts are enough, and a part that has no centred moments there forms them from its raw sums.
+    no ill-conditioned column that none of its parts has, so those of both parts are enough, and a
+    part that has no centred moments there forms them from its raw sums.
 
     Raw moments become centred ones when they are added to or merged with centred ones.
 
@@ -96,7 +96,7 @@ class ClassMoments(Statistics, kind="class moments"):
                     empty = self._empty_like(samples.n_classes)
                     moments = empty._become_centred(ctx).add(block, samples, ctx)
         huge = moments.centred is not None and moments._largest_total(ctx) > LARGEST_SQUARABLE
-        if huge or not all(map(math.isfinite, moments.within_sum_of_squares(ctx))):
+        if huge or not all(map(math.isfinite, moments.within_sum_of_squares(ctx, moments.norms))):
             block.check_finite(True, ctx)
             if not huge:
                 raise ValueError("the sums of squares of X overflow float64. Rescale the features.")
@@ -302,13 +302,17 @@ class ClassMoments(Statistics, kind="class moments"):
         found[:, position] = kept
         return found[:, :width]
 
-    def within_sum_of_squares(self, ctx: Context) -> list[float]:
-        """Sum of squares about the mean of each class, over all features."""
+    def within_sum_of_squares(self, ctx: Context, norms: list[float] | None = None) -> list[float]:
+        """Sum of squares about the mean of each class, over all features.
+
+        ``norms`` are the squared norms of the sums, where they are known to the last bit, as those
+        that batches keep up to date are not.
+        """
         k, m = self.shape
         if self.sum_of_squares is not None:
-            # (Those that batches keep up to date may differ in their last bits.)
-            known = self.norms if self.backend.sync_is_expensive else None
-            norms = squared_norms(self.total, ctx) if known is None else known
+            if norms is None and self.backend.sync_is_expensive:
+                norms = self.norms
+            norms = squared_norms(self.total, ctx) if norms is None else norms
             squares = to_floats(self.sum_of_squares)
             numbers = zip(norms, squares, self.class_weight, self.count, strict=True)
             return [about_mean(*of_class) for of_class in numbers]

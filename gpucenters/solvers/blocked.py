@@ -103,7 +103,7 @@ class WithinBlocks:
         xp = self.backend.xp
         gain, statistic, residual = self._solve(ctx)
         if not bool(xp.all(xp.isfinite(gain))):
-            raise_overflow(int(xp.nonzero(~xp.isfinite(gain))[0][0]))
+            raise_overflow(xp.isfinite(gain))
         nan = xp.full_like(self._centers, math.nan)
         centers = self._centers / self._shares if self._shares else nan
         return Blocked(gain, statistic, self.degrees, residual, centers)

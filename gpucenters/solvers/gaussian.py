@@ -350,8 +350,7 @@ def solve_gaussian(
     if epsilon == 0:
         _require_variance(variance, of_all, moments)
     if not math.isfinite(loss) or not bool(xp.all(xp.isfinite(gain))):
-        bad = xp.nonzero(~xp.isfinite(gain))[0]
-        raise_overflow(int(bad[0]) if bad.shape[0] else 0)
+        raise_overflow(xp.isfinite(gain))
     return GaussianCenters(backend, tuple(weight), gain, loss, None, total, variance, epsilon)
 
 

@@ -285,8 +285,7 @@ def solve_poisson(
 
     loss = to_float(ctx.sum_columns(fill, m, k)[0])
     if not math.isfinite(loss):
-        bad = xp.nonzero(~xp.isfinite(gain))[0]
-        raise_overflow(int(bad[0]) if bad.shape[0] else 0)
+        raise_overflow(xp.isfinite(gain))
     kind = sums.recipe.exposure
     assert kind is not None
     exposures = tuple(of_classes)

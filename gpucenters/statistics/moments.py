@@ -90,7 +90,7 @@ class ClassMoments(Statistics, kind="class moments"):
             self.integers = False
             self.norms = squared_norms(self.total, ctx)
             # Mergeable moments know whether the block holds integers, of which unions are exact.
-            if mergeable or not self._is_accurate(self.norms, least=1):
+            if mergeable or not self._is_accurate(self.norms, for_unions=True):
                 self.integers = samples.has_integer_weights and block.holds_integers(ctx)
                 if not self._is_accurate(self.norms):  # they cancel: the block is read again
                     empty = self._empty_like(samples.n_classes)
@@ -144,20 +144,18 @@ class ClassMoments(Statistics, kind="class moments"):
         centred.check_overflow()
         return centred
 
-    def _is_accurate(
-        self, norms: list[float], *, least: int = 2, integers: bool | None = None
-    ) -> bool:
+    def _is_accurate(self, norms: list[float], *, for_unions: bool = False) -> bool:
         """Whether raw sums over all features lose few digits in every class, or none.
 
-        Sums of integers are exact while they are not large. Classes of fewer than ``least`` samples
-        are left out: one sample has no scatter.
+        One sample has no scatter, and sums of integers are exact while they are not large: both may
+        not hold for unions of the classes, which need few lost digits in each class.
         """
         assert self.sum_of_squares is not None
-        squares = to_floats(self.sum_of_squares)
+        squares, least = to_floats(self.sum_of_squares), 1 if for_unions else 2
         sums = list(zip(norms, squares, self.class_weight, self.count, strict=True))
         if all(n < least or t2 <= LARGEST_SHARE * w * q for t2, q, w, n in sums):
             return True
-        exact = self.integers if integers is None else integers
+        exact = self.integers and not for_unions
         return exact and all(w * q < EXACT_INTEGERS for _, q, w, _ in sums)
 
     def _narrowed(self, block: Block) -> tuple[Array, Block] | None:
@@ -358,7 +356,7 @@ def _may_cancel(parts: Sequence[ClassMoments], unions: Sequence[int], ctx: Conte
             return False
     for part in parts:
         norms = squared_norms(part.total, ctx) if part.norms is None else part.norms
-        if not part._is_accurate(norms, least=1, integers=False):
+        if not part._is_accurate(norms, for_unions=True):
             return True
     return False
 

@@ -166,11 +166,10 @@ class SparseBlock:
         A run of a host matrix that is sent to a device stays valid for one further iteration.
         """
         stop = self.nnz if stop is None else stop
-        size = self.chunk_size(ctx)
-        if self.resident and start == 0 and stop == self.nnz <= size:
+        if self.resident and start == 0 and stop == self.nnz <= ctx.chunk:
             yield self.all_entries()
             return
-        for cut in entry_ranges(self.host_indptr, start, stop, size):
+        for cut in entry_ranges(self.host_indptr, start, stop, self.chunk_size(ctx)):
             yield self._run(*cut)
 
     def all_entries(self) -> Entries:
@@ -183,12 +182,11 @@ class SparseBlock:
         self, ctx: Context, first: int = 0, last: int | None = None
     ) -> Iterator[Entries]:
         """The entries of rows (columns) first..last in runs of whole rows (columns)."""
-        size = self.chunk_size(ctx)
-        if self.resident and last is None and first == 0 and self.nnz <= size:
+        if self.resident and last is None and first == 0 and self.nnz <= ctx.chunk:
             yield self.all_entries()
             return
         indptr = self.host_indptr[first:] if last is None else self.host_indptr[first : last + 1]
-        for a, b in row_ranges(indptr, size):
+        for a, b in row_ranges(indptr, self.chunk_size(ctx)):
             yield self._run(int(indptr[a]), int(indptr[b]), first + a, first + b)
 
     def _run(self, left: int, right: int, first: int, last: int) -> Entries:

@@ -28,8 +28,9 @@ from ..arrays.uploads import Upload, sendable
 from .transforms import ValueTransform
 from .validation import Place, check_values
 
-INT32 = 2**31
+INT32 = 2**31  # numbers below it fit into int32
 _FEW_ENTRIES = 16  # a search for each entry is cheap if there is one in so many
+_FEW_COLUMNS = 8  # a copy of the touched columns is cheap if these are one in so many
 
 
 @dataclass(frozen=True)
@@ -288,7 +289,7 @@ class SparseBlock:
         xp, backend = self.backend.xp, self.backend
         # Entries of many partitions would be cut in another way in fewer columns.
         in_parts = len(partitions(self.nnz, 1, backend)) > 1
-        if not self.by_row or 8 * self.nnz > self.shape[1] or in_parts:
+        if not self.by_row or _FEW_COLUMNS * self.nnz > self.shape[1] or in_parts:
             return None
         indices = backend.move(self.indices[:])
         columns = xp.unique_values(indices if also is None else xp.concat([indices, also]))

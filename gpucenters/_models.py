@@ -118,7 +118,7 @@ MODELS = (
         has_k=False,
         has_gains=False,
     ),
-    Model("estimators.gmeb_path.GMEBClassifierCV", has_k=False, has_gains=False),
+    Model("estimators.gmeb.GMEBClassifierCV", has_k=False, has_gains=False),
 )
 
 OPTIONS = {

@@ -5,8 +5,7 @@ from .arrays.backend import DeviceUnavailableError, devices
 from .estimators.blocked import BlockGains, block_gains
 from .estimators.centers import L1CenterClassifier, L2CenterClassifier
 from .estimators.gaussian import SparseGaussianNB
-from .estimators.gmeb import GMEBClassifier
-from .estimators.gmeb_path import GMEBClassifierCV, gmeb_path
+from .estimators.gmeb import GMEBClassifier, GMEBClassifierCV, gmeb_path
 from .estimators.log_ratio import LogRatioScaler
 from .estimators.mahalanobis import MahalanobisCenterClassifier
 from .estimators.naive_bayes import SparseBernoulliNB, SparseMultinomialNB

@@ -26,7 +26,7 @@ from gpucenters import (
     SparsePoissonNB,
     permutation_gains,
 )
-from gpucenters.estimators.permutation import permutations_of
+from gpucenters.estimators.permutation import LabelPermutations
 
 EPS = Fraction(1, 2**52)
 TIE = Decimal(10) ** -40  # of the largest gain
@@ -219,7 +219,7 @@ def _shrunken(of: list[list[Fraction]], offset: Fraction) -> Decimal:
 
 def vectors(y: np.ndarray, more: dict[str, Any]) -> np.ndarray:
     """The label vectors that `permutation_gains` compares, the observed one first: (P, n)."""
-    labels = permutations_of(
+    labels = LabelPermutations.of(
         y, more.get("groups"), more.get("permute", "within"), more["n_permutations"], 0
     )
     others = labels.codes(np.arange(labels.count))

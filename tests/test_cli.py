@@ -1001,7 +1001,7 @@ _USAGE = [
     (["fit", "DATA", "-o", "m", "--device", "abacus"], "unknown device 'abacus'"),
     (["fit", "DATA", "-o", "m", "--memory-budget", "lots"], "is not a size"),
     (["fit", "DATA", "-o", "FOLDER"], "'folder' is there, and is not a regular file"),
-    (["fit", "TEXTS", "-o", "m", "--format", "svg"], "--format svg is not known: use one of tsv"),
+    (["fit", "TEXTS", "-o", "m", "--format", "svg"], "'svg' is not one of 'tsv', 'csv'"),
     (["fit", "TEXTS", "-o", "m", "--encoding", "nope"], "--encoding nope is none that Python"),
     (["fit", "TEXTS", "-o", "m", "--ngrams", "2,1"], "--ngrams takes two numbers"),
     (["fit", "TEXTS", "-o", "m", "--min-df", "-1"], "--min-df one from 1 or a share"),
@@ -1351,7 +1351,7 @@ def test_no_part_of_the_help_is_taken_for_markup(run: Run, monkeypatch: pytest.M
 
 def test_help_names_the_formats_of_the_readers(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "300")
-    assert ", ".join(FORMATS) in run("fit", "--help")
+    assert "|".join(FORMATS) in run("fit", "--help")
 
 
 def test_the_demo_prints_both_data_sets_and_where_to_go_on() -> None:

@@ -9,9 +9,9 @@ import pytest
 import scipy.sparse
 from small_data import HALVES, KINDS, NORMAL, PLAIN, Y, each_kind, prediction_calls
 
-from gpucenters import (
-    L2CenterClassifier,
-)
+from gpucenters import L2CenterClassifier
+from gpucenters.blocks import validation
+from gpucenters.blocks.validation import checked_sparse
 
 
 def _lil(damage: Any) -> Any:
@@ -163,6 +163,23 @@ def test_a_negative_index_is_found_in_every_index_type_and_width(kind: Any) -> N
             L2CenterClassifier().fit(X, [0, 0, 1, 1])
         X.indices = np.asarray([0, 1, 2, 3], dtype=kind)
         assert L2CenterClassifier(k=4).fit(X, [0, 0, 1, 1]).support_.tolist() == [0, 1, 2, 3]
+
+
+def test_indices_are_checked_alike_in_any_number_of_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = scipy.sparse.random(60, 9, 0.4, "csr", rng=0)
+    swapped, twice, outside = (X.copy() for _ in range(3))
+    at = int(X.indptr[30])  # two entries and more are stored in this row
+    swapped.indices[[at, at + 1]] = X.indices[[at + 1, at]]
+    twice.indices[at + 1] = X.indices[at]
+    outside.indices[at + 1] = 9
+    for task, scan in ((7, 3), (10, 10), (2**20, 1)):
+        monkeypatch.setattr(validation, "_HOST_TASK", task)
+        monkeypatch.setattr(validation, "_HOST_SCAN", scan)
+        assert checked_sparse(X).has_canonical_format
+        assert not checked_sparse(swapped).has_canonical_format
+        assert not checked_sparse(twice).has_canonical_format
+        with pytest.raises(ValueError, match=f"entry {at + 1} is 9"):
+            checked_sparse(outside)
 
 
 def _coo(coords: Any) -> Any:

@@ -17,7 +17,7 @@ from strategies import quietly
 
 from gpucenters import L2CenterClassifier, SparseGaussianNB, gaussian_gain, sparsity_path
 from gpucenters.solvers import gaussian_nb
-from gpucenters.solvers.densities import DensityTerms
+from gpucenters.solvers.gaussian import DensityTerms
 
 rng = np.random.default_rng(0)
 Y = np.arange(60) % 3
@@ -55,7 +55,7 @@ def test_examples_with_numbers() -> None:
         found = gaussian_nb(x, [0, 0, 1, 1], pooling=pooling, var_smoothing=0)
         np.testing.assert_allclose(found.gain, [gain], rtol=1e-14)
         assert found.tied.tolist() == [4]
-        np.testing.assert_allclose(found.tied_variance(np.asarray([0])), [14])
+        np.testing.assert_allclose(found.variances_at(np.asarray([0]))[1], [14])
     x = np.asarray([[0.0], [2], [4], [4], [9], [11]])
     found = gaussian_nb(x, [0, 0, 1, 1, 2, 2], pooling=1, var_smoothing=0).gain
     np.testing.assert_allclose(found, [9.273127], atol=5e-7)

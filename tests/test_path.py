@@ -46,7 +46,7 @@ from gpucenters import (
 )
 from gpucenters.estimators.path_predictions import predict_path
 from gpucenters.paths.sparsity_path import resolve_ks
-from gpucenters.solvers.path_scores import doubtful_scores
+from gpucenters.solvers.path import doubtful_scores
 
 MODELS = [
     L2CenterClassifier(),

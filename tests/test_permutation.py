@@ -30,7 +30,7 @@ from gpucenters import (
 from gpucenters.arrays.context import Context
 from gpucenters.blocks.convert import as_block
 from gpucenters.blocks.samples import make_samples
-from gpucenters.estimators.permutation import Permutations
+from gpucenters.estimators.permutation import LabelPermutations
 from gpucenters.reductions.permuted_columns import PermutedCodes
 from gpucenters.solvers import ranking_key
 from gpucenters.solvers.permutation import _map_runs
@@ -79,7 +79,7 @@ def _null(model: Any, X: Any, y: np.ndarray, codes: np.ndarray) -> np.ndarray:
 
 def _shuffled(y: np.ndarray, count: int) -> np.ndarray:
     codes = y.astype(np.uint8)
-    return Permutations(codes, np.zeros(len(y), int), count, 5).codes(np.arange(count))
+    return LabelPermutations(codes, np.zeros(len(y), int), count, 5).codes(np.arange(count))
 
 
 def _refits(model: Any, X: Any, codes: np.ndarray, backend: Any) -> np.ndarray:
@@ -151,7 +151,7 @@ def _by_definition(
 @pytest.mark.parametrize("model", EXACT, ids=_id)
 def test_p_values_are_those_of_their_definitions(model: Any, backend: Any) -> None:
     X, y = _problem(2, seed=3)
-    codes = Permutations(y.astype(np.uint8), np.zeros(len(y), int), 60, 7).codes(np.arange(60))
+    codes = LabelPermutations(y.astype(np.uint8), np.zeros(len(y), int), 60, 7).codes(np.arange(60))
     expected = _by_definition(model, X.astype(np.float64), y, codes, itself=1)
     expected["qvalues"] = stats.false_discovery_control(expected["pvalues"])
     for container in backend.containers(X):
@@ -264,11 +264,11 @@ def test_few_label_vectors_are_all_taken_and_the_p_values_exact(groups: Any) -> 
 
 def test_labels_are_permuted_within_their_groups_and_every_order_is_as_likely() -> None:
     codes, groups = np.array([0, 1, 0, 1, 1, 2]), np.array([1, 0, 1, 0, 1, 0])
-    found = Permutations(codes, groups, 8, 0)
+    found = LabelPermutations(codes, groups, 8, 0)
     assert not found.exact
     labels = found.codes(np.arange(8))
     np.testing.assert_array_equal(labels[:, 3:5], found.codes(np.array([3, 4])))
-    many = Permutations(np.tile(codes, 4), np.tile(groups, 4), 3000, 0).codes(np.arange(3000))
+    many = LabelPermutations(np.tile(codes, 4), np.tile(groups, 4), 3000, 0).codes(np.arange(3000))
     for group in (0, 1):
         rows = np.tile(groups, 4) == group
         expected = np.bincount(np.tile(codes, 4)[rows], minlength=3)
@@ -316,7 +316,7 @@ def test_labels_of_many_groups_are_exchanged_at_random_and_in_batches_of_one_siz
     rng = np.random.default_rng(0)
     sizes = rng.integers(1, 4, 12)
     groups, of_groups = np.repeat(np.arange(12), sizes), np.arange(12) % 3
-    labels = Permutations(of_groups, np.zeros(12, int), 500, 0, groups)
+    labels = LabelPermutations(of_groups, np.zeros(12, int), 500, 0, groups)
     assert not labels.exact
     batches = labels.batches(64)
     np.testing.assert_array_equal(np.sort(np.concatenate(batches)), np.arange(500))

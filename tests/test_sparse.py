@@ -135,8 +135,8 @@ def test_rows_in_any_order_are_read_in_place(layout: str, sparse_backend: Any) -
 def test_an_entry_that_is_stored_twice_is_found_in_any_row(
     compiled: bool, size: int, sparse_backend: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(functions, "_LOOK_UPS", 8)
-    monkeypatch.setattr(functions, "CUDA_CHUNK", 8)
+    for step in ("_LOOK_UPS", "_SORTED", "CUDA_CHUNK"):
+        monkeypatch.setattr(functions, step, 8)
     monkeypatch.setattr(sparsetools, "AVAILABLE", compiled)
     rng = np.random.default_rng(0)
     rows = [rng.permutation(min(size, 40))[: rng.integers(0, 11)] for _ in range(30)]

@@ -10,6 +10,7 @@ import pandas as pd
 
 from ..arrays.functions import to_host
 from ..estimators.blocked import BlockGains
+from ..estimators.fitted import FittedModel
 from ..estimators.permutation import benjamini_hochberg
 from ..solvers.selection import ranking_key, warn
 from ..statistics import ClassSums, Statistics
@@ -39,9 +40,10 @@ class Found(NamedTuple):
     @classmethod
     def of_model(cls, model: Any, statistics: Statistics) -> Self:
         """By a model that is fitted to these statistics; it need not select all features."""
-        gain, held, m = to_host(model.scores_), model._centers(), model.n_features_in_
+        gain, fitted, m = to_host(model.scores_), FittedModel(model), model.n_features_in_
         pvalues = np.array(getattr(model, "pvalues_", np.full(m, np.nan)))
-        centers = model._run(lambda ctx: held.centers_at(ctx.backend.arange(m))[0])
+        held = fitted.centers
+        centers = fitted.run(lambda ctx: held.centers_at(ctx.backend.arange(m))[0])
         return cls(gain, pvalues, to_host(centers), class_means(statistics))
 
     @classmethod

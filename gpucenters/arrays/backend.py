@@ -128,6 +128,8 @@ HOST = Backend(numpy_namespace, "cpu")
 
 def backend_of(x: Any) -> Backend:
     """The backend of ``x``; NumPy's for host data of no array library."""
+    if type(x) is np.ndarray:  # small problems ask often
+        return HOST
     xp = array_namespace(x)
     if is_numpy(xp):
         return HOST

@@ -251,7 +251,8 @@ def f_tail(x: Array, numerator: float | np.ndarray, denominator: float) -> np.nd
 
 _WIDE = 8  # indices for each entry, from which on a sort takes less time than a table
 _MOST_TABLES = 8
-_LOOK_UPS = 2**20  # entries that a thread of the host looks at in one go
+_LOOK_UPS = 2**21  # entries that a thread looks up in one go: fewer take less than its start
+_SORTED = 2**20  # entries that a thread of the host sorts in one go
 
 
 def add_at(target: SharedArray, index: SharedArray, values: SharedArray) -> None:
@@ -289,9 +290,9 @@ def stores_twice(indices: SharedArray, indptr: SharedArray, size: int, backend: 
     xp, starts = backend.xp, to_numpy(indptr)
     stored = int(starts[-1])
     by_table = is_numpy(xp) and sparsetools.AVAILABLE and size <= _WIDE * stored
-    step = CUDA_CHUNK if backend.sync_is_expensive else _LOOK_UPS
+    step = CUDA_CHUNK if backend.sync_is_expensive else _SORTED
     if by_table:  # which takes no more memory than a few numbers for each entry of its rows
-        step = max(step, size, stored // _MOST_TABLES)
+        step = max(_LOOK_UPS, size, stored // _MOST_TABLES)
 
     def any_twice(rows: tuple[int, int]) -> bool:
         first, last = rows

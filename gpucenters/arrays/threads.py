@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 import joblib
@@ -78,14 +78,12 @@ def run(
     second level of threads would compete for the same cores, and could deadlock. Many short runs
     can share a ``pool``, which stays open.
     """
-    threads = thread_count(backend) if threads is None else threads
     waiting = iter(items)
-    if threads < 2 or getattr(_this_thread, "is_worker", False):
-        yield from map(task, waiting)
-        return
-    first = list(islice(waiting, 2))
-    if len(first) < 2:
-        yield from map(task, first)
+    alone = (threads or 2) < 2 or getattr(_this_thread, "is_worker", False)
+    first = [] if alone else list(islice(waiting, 2))
+    # (joblib reads files to count the cores.)
+    if len(first) < 2 or (count := threads or thread_count(backend)) < 2:
+        yield from map(task, chain(first, waiting))
         return
 
     def work(item: Item) -> Result:
@@ -128,9 +126,9 @@ def run(
             return result
         return lambda: future.result() or result()
 
-    with ThreadPoolExecutor(threads) if pool is None else nullcontext(pool) as workers:
+    with ThreadPoolExecutor(count) if pool is None else nullcontext(pool) as workers:
         in_flight = [start(item) for item in first]
-        in_flight += [start(item) for item in islice(waiting, threads - len(first))]
+        in_flight += [start(item) for item in islice(waiting, count - len(first))]
         try:
             while in_flight:
                 yield in_flight.pop(0)()

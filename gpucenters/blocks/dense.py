@@ -86,19 +86,25 @@ class DenseBlock:
 
     def take_columns(self, columns: Array, ctx: Context) -> Iterator[tuple[slice, Array]]:
         """The columns in the given order, as many at a time as memory allows: (part, these)."""
-        (n, _), d, here = self.shape, int(columns.shape[0]), backend_of(self.array)
-        columns = here.move(columns)
+        (n, _), d = self.shape, int(columns.shape[0])
+        columns = backend_of(self.array).move(columns)
         for start, stop in ranges(d, max(1, min(d, ctx.budget // (32 * n)))):
             some, parts = columns[start:stop], []
             # Row by row: a memory map is read in order.
             for cut in ranges(n, max(1, self.chunk_size(ctx) // (stop - start))):
-                with here.current():
-                    xp = array_namespace(self.array)
-                    part = xp.take(self.array[cut[0] : cut[1], :], some, axis=1)
-                part = self.widen(part, cut[0], some)
+                part = self._some_columns(cut, some)
                 # What was sent to a device is valid for a while only.
                 parts.append(part if self.upload is None else part + 0)
             yield slice(start, stop), self.backend.xp.concat(parts)
+
+    def _some_columns(self, rows: tuple[int, int], columns: Any) -> Array:
+        if isinstance(self.array, OnDisk):
+            part = self.array.take_columns(*rows, columns)
+        else:
+            with backend_of(self.array).current():
+                xp = array_namespace(self.array)
+                part = xp.take(self.array[rows[0] : rows[1], :], columns, axis=1)
+        return self.widen(part, rows[0], columns)
 
     def row_strips(self, samples: Samples, ctx: Context) -> Iterator[RowStrip]:
         """The fixed grid of chunks, a strip of rows at a time, with progress."""
@@ -106,7 +112,7 @@ class DenseBlock:
         rows, width = dense_grid(n, m, self.chunk_size(ctx), samples.n_classes)
         columns = [slice(*cut) for cut in ranges(m, width)]
         for cut in ctx.progress(ranges(n, rows), -(-n // rows), "rows added"):
-            yield RowStrip(self, slice(*cut), samples.of_rows(*cut), columns)
+            yield RowStrip(self, slice(*cut), samples.take(slice(*cut)), columns)
 
     def map_rows(
         self,
@@ -124,19 +130,11 @@ class DenseBlock:
         d = int(columns.shape[0])
         rows = max(1, self.chunk_size(ctx) // max(1, d))  # by the shape alone: see `grid`
         every = d == m and ascending
-        here = range(m) if every else backend_of(self.array).move(columns)
+        here = backend_of(self.array).move(columns)
 
         def fill(cut: tuple[int, int]) -> None:
-            part: Any
-            if isinstance(self.array, OnDisk):
-                part = self.array.take_columns(*cut, here)
-            else:
-                part = self.array[cut[0] : cut[1], :]
-                if not every:
-                    with backend_of(part).current():
-                        part = array_namespace(part).take(part, here, axis=1)
-            x = xp.astype(self.widen(part, cut[0], here), xp.float64)
-            out[cut[0] : cut[1], :] = task(x)
+            part = self.chunk(cut, (0, m)) if every else self._some_columns(cut, here)
+            out[cut[0] : cut[1], :] = task(xp.astype(part, xp.float64))
 
         for _ in ctx.map(fill, ranges(n, rows)):
             pass
@@ -145,12 +143,8 @@ class DenseBlock:
     # --- checks --------------------------------------------------------------------------------
 
     def holds_integers(self, ctx: Context) -> bool:
-        """Whether all values are integers."""
-        n, m = self.shape
-        xp = self.backend.xp
-        rows, columns = dense_grid(n, m, self.chunk_size(ctx))
-        chunks = (self.chunk(r, c) for r in ranges(n, rows) for c in ranges(m, columns))
-        return all(bool(xp.all(chunk == xp.round(chunk))) for chunk in chunks)
+        """False: the moments of dense data are centred, and exact for no values."""
+        return False
 
     def check_finite(self, squares: bool, ctx: Context) -> None:
         """Raise for the first value that is not finite, or is refused: see `Block`."""

@@ -100,10 +100,9 @@ class Samples:
         """The factors of squares on the backend of the block."""
         return None if self.square_factors is None else self.backend.asarray(self.square_factors)
 
-    @property
-    def share(self) -> np.ndarray:
+    def shares(self, class_weight: list[float] | np.ndarray) -> np.ndarray:
         """The weight of each sample divided by that of its class, on the host."""
-        share = 1.0 / np.asarray(self.class_weight)[self.codes]
+        share = 1.0 / np.asarray(class_weight)[self.codes]
         return share if self.sample_weight is None else share * self.sample_weight
 
     def by_class(self, start: int, stop: int) -> list[tuple[int, np.ndarray]]:
@@ -118,13 +117,7 @@ class Samples:
         """These rows with exposures: n numbers of any library, finite and not negative."""
         return replace(self, exposure=check_weights(exposure, len(self.codes), "exposure"))
 
-    def of_rows(self, start: int, stop: int) -> Samples:
-        """The samples start..stop alone."""
-        s, e = self.sample_weight, self.exposure
-        weights, exposure = (None if a is None else a[start:stop] for a in (s, e))
-        return Samples(self.backend, self.codes[start:stop], weights, self.n_classes, exposure)
-
-    def take(self, rows: np.ndarray) -> Samples:
+    def take(self, rows: slice | np.ndarray) -> Samples:
         """Some samples, in the order of the given row numbers."""
         s, e = self.sample_weight, self.exposure
         weights, exposure = (None if a is None else a[rows] for a in (s, e))
@@ -132,22 +125,17 @@ class Samples:
 
     def positive_by_class(self) -> list[np.ndarray]:
         """The rows of positive weight of each class, ascending."""
-        rows: list[np.ndarray] = [np.empty(0, dtype=np.intp)] * self.n_classes
+        rows, s = [np.empty(0, dtype=np.intp)] * self.n_classes, self.sample_weight
         for c, members in self.by_class(0, len(self.codes)):
-            s = self.sample_weight
             rows[c] = members if s is None else members[s[members] > 0]
         return rows
 
     def with_equal_weights_as_one(self) -> Samples:
         """These rows with weights 0 and 1, where all positive weights are equal."""
         w = self.sample_weight
-        if w is None:
+        if w is None or not np.all((w == 0) | (w == np.max(w))):
             return self
-        positive = w > 0
-        if not np.all(w[positive] == w[positive][:1]):
-            return self
-        ones = None if bool(np.all(positive)) else positive.astype(np.float64)
-        return Samples(self.backend, self.codes, ones, self.n_classes)
+        return replace(self, sample_weight=None if bool(np.all(w > 0)) else np.sign(w))
 
     # --- sums by class of dense rows, one for each sample -------------------------------------
 
@@ -285,11 +273,6 @@ def check_weights(weights: Any, n_samples: int, name: str = "sample_weight") -> 
             f"{1 / _LARGEST_WEIGHT:g} and {_LARGEST_WEIGHT:g}. Divide all of them by their mean."
         )
     return None if bool(np.all(weights == 1.0)) else weights
-
-
-def check_every_class(samples: Samples, names: Any = None) -> None:
-    """Raise a ValueError that names a class left without weight."""
-    raise_without_weight(samples.count, names)
 
 
 def raise_without_weight(counts: list[int], names: Any = None) -> None:

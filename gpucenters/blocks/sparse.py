@@ -62,11 +62,11 @@ class Entries:
 
     def of_row(self, per_row: Array) -> Array:
         """The value of each entry's row, from an array over all rows."""
-        return self._of_major(per_row) if self.by_row else self._of_minor(per_row)
+        return self._of_axis(per_row, self.by_row)
 
     def of_column(self, per_column: Array) -> Array:
         """The value of each entry's column, from an array over all columns."""
-        return self._of_minor(per_column) if self.by_row else self._of_major(per_column)
+        return self._of_axis(per_column, not self.by_row)
 
     def rows(self) -> Array:
         """The row number of each entry."""
@@ -87,11 +87,12 @@ class Entries:
         """The row and the column of one entry."""
         return int(self.rows()[at]), int(self.columns()[at])
 
-    def _of_minor(self, per_minor: Array) -> Array:
-        return self.backend.xp.take(per_minor, self.minor)
-
-    def _of_major(self, per_major: Array) -> Array:
-        return self._repeat(per_major[self.first : self.last])
+    def _of_axis(self, x: Array, is_major: bool) -> Array:
+        return (
+            self._repeat(x[self.first : self.last])
+            if is_major
+            else self.backend.xp.take(x, self.minor)
+        )
 
     def _major(self) -> Array:
         xp = self.backend.xp
@@ -278,25 +279,10 @@ class SparseBlock:
 
     def take_rows(self, rows: Array, ctx: Context) -> SparseBlock:
         """Some rows of a CSC matrix (no duplicates), in their order, as a CSR matrix."""
-        xp, backend = self.backend.xp, self.backend
-        place_of = xp.full(self.shape[0], -1, dtype=xp.int64)
-        place_of[rows] = backend.arange(int(rows.shape[0]))
-
-        def pick(entries: Entries) -> tuple[Array, Array, Array]:
-            place = entries.of_row(place_of)
-            keep = xp.nonzero(place >= 0)[0]
-            columns, values = xp.take(entries.columns(), keep), xp.take(entries.values, keep)
-            return xp.take(place, keep), xp.astype(columns, xp.int64), xp.astype(values, xp.float64)
-
-        empty = xp.zeros(0, dtype=xp.int64)
-        parts = [(empty, empty, backend.zeros(0)), *ctx.map(pick, self.entries(ctx))]
-        place, columns, values = (xp.concat([p[i] for p in parts]) for i in range(3))
-        order = xp.argsort(place, stable=True)
-        bounds = backend.arange(int(rows.shape[0]) + 1)
-        indptr = xp.searchsorted(xp.take(place, order), bounds)
-        shape = (int(rows.shape[0]), self.shape[1])
-        taken = xp.take(values, order), xp.take(columns, order)
-        return SparseBlock(*taken, indptr, shape, True, backend)
+        # They are columns of the transpose, which has the same arrays as CSR.
+        turned = replace(self, shape=self.shape[::-1], by_row=True)
+        part = turned.select(rows, ctx, by_row=False, ascending=False)
+        return replace(part, shape=part.shape[::-1], by_row=True)
 
     def narrowed(self, also: Array | None = None) -> tuple[Array, SparseBlock] | None:
         """The columns with stored entries, and the block of these alone: see `Block`."""

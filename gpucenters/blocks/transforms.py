@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from ..arrays.namespace import array_namespace, is_numpy
 from ..arrays.typing import Array, Namespace
 
@@ -37,7 +35,7 @@ class NotNegative(ValueTransform):
         if xp.isdtype(x.dtype, ("unsigned integer", "bool")):
             return x
         # On the host a check costs less than a copy; on a device it would synchronise.
-        if is_numpy(xp) and not np.any(x < 0):
+        if is_numpy(xp) and not (x.size and xp.min(x) < 0):
             return x
         return _nan_unless(x >= 0, x, xp)
 

@@ -23,6 +23,7 @@ from .transforms import ValueTransform
 
 LARGEST_SQUARABLE = 1e154  # the square of anything larger may overflow float64
 _HOST_SCAN = 2**18  # indices that are checked in one go on the host
+_HOST_TASK = 2**23  # that one thread checks at least: below it threads take longer to start
 _DEVICE_SCAN = 2**25  # and on a device
 
 Place: TypeAlias = tuple[int, int]  # of a value in X: its row and its feature
@@ -276,8 +277,7 @@ def _check_indices(
                 ascends = ascends and _ascends(index, starts, left, right, falls)
         return outside, ascends
 
-    # Large tasks: with tasks of a few microseconds the threads wait for each other.
-    found = list(run(scan, ranges(index.shape[0], max(_HOST_SCAN, index.shape[0] // 8)), HOST))
+    found = list(run(scan, ranges(index.shape[0], max(_HOST_TASK, index.shape[0] // 8)), HOST))
     if any(outside for outside, _ in found):
         _raise_outside(index, size, name)
     return all(ascends for _, ascends in found)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import signal
+import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from types import SimpleNamespace
 from typing import Annotated, Any, NoReturn
 
@@ -14,15 +18,18 @@ import typer
 import gpucenters
 
 from .check.command import check
-from .data import AsJson
 from .fit import fit
 from .inspect import inspect
-from .output import console, say, show_json, show_table, with_groups
+from .options import AsJson, Device, with_groups
+from .output import console, say, show_json, show_table
 from .path import path
 from .permute import permute
 from .predict import predict, select
 
 FAILED = 1
+INTERRUPTED = 130  # as shells count SIGINT
+BROKEN_PIPE = 141  # and SIGPIPE
+_NOT_WRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 _FAILURES = (ValueError, TypeError, OSError, MemoryError, RuntimeError, ImportError)
 
 app = typer.Typer(
@@ -43,11 +50,7 @@ def devices(json: AsJson = False) -> None:
         _show(found)
 
 
-def demo(
-    device: Annotated[
-        str, typer.Option("--device", "-d", metavar="auto|cpu|cuda|cuda:N", help="Where to work.")
-    ] = "auto",
-) -> None:
+def demo(device: Device = "auto") -> None:
     """Fit and select on real and on large synthetic data, with the time it takes."""
     from .demonstration import run_demo
 
@@ -62,8 +65,37 @@ def _show(found: list) -> None:
     show_table("Devices of this machine", head, rows)
 
 
+def _ending(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with an end, and an exit status, that Typer does not give."""
+
+    @wraps(command)
+    def run(**options: Any) -> None:
+        try:
+            command(**options)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            _drop_output()
+            raise typer.Exit(BROKEN_PIPE) from None
+        except OSError as error:
+            if error.filename is None and error.errno in _NOT_WRITTEN:
+                _drop_output()
+                error.filename = "standard output"
+            raise
+        except KeyboardInterrupt:
+            say("interrupted")
+            raise typer.Exit(INTERRUPTED) from None
+
+    return run
+
+
+def _drop_output() -> None:
+    """Leave out what stdout still holds, which would fail again when the process ends."""
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+
+
 for command in (fit, predict, select, path, permute, inspect, devices, demo, check):
-    app.command()(with_groups(command))
+    app.command()(with_groups(_ending(command)))
 
 
 def _show_version(wanted: bool) -> None:
@@ -90,10 +122,6 @@ def run(arguments: Sequence[str]) -> int:
     """Run a command; returns the exit status.
 
     Errors of the library become one line on stderr, and so do its warnings.
-
-    Parameters
-    ----------
-    arguments : sequence of str
     """
     settings = SimpleNamespace(traceback=False)
     with warnings.catch_warnings():

@@ -21,6 +21,7 @@ from gpucenters import (
     sparsity_path,
 )
 
+from ..estimators.fitted import FittedModel
 from .output import console, show_table
 
 N_DOCUMENTS, N_WORDS, LENGTH = 200_000, 100_000, 12
@@ -127,7 +128,7 @@ def _text(device: str) -> None:
     predicting = _timed(lambda: scaled.with_k(N_TOPICAL).predict(X[test]))
     _say(
         f"Fits, for all k at once: {times}; to predict {half:,} documents: {predicting:.2f} s, on "
-        f"{scaled._fitted.backend}."
+        f"{FittedModel(scaled).backend}."
     )
 
 

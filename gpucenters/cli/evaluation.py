@@ -18,14 +18,7 @@ _ROWS = 30  # classes that have a row
 
 
 def warn_unless_above(accuracy: float, labels: Counter[Any]) -> None:
-    """Warn where an accuracy is not above the share of the largest class.
-
-    Parameters
-    ----------
-    accuracy : float
-    labels : Counter
-        The number of samples of each class.
-    """
+    """Warn where an accuracy is not above the share of the largest class of so many labels."""
     label, count = labels.most_common(1)[0]
     share = count / labels.total()
     if accuracy <= share and len(labels) > 1:
@@ -50,11 +43,6 @@ def positions(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """The number of the class that each label is, by how it is written, or -1.
 
     "1" is "1.0" too, unless these are two classes.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n,)
-    classes : ndarray of shape (n_classes,)
     """
 
     def keys(values: np.ndarray) -> list[str]:
@@ -70,32 +58,19 @@ def positions(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 
 class Evaluation:
-    """Labels beside predictions, counted as they come.
-
-    Parameters
-    ----------
-    classes : ndarray of shape (n_classes,)
-        Those of the model.
-    """
+    """Labels beside the predictions of a model of these classes, counted as they come."""
 
     def __init__(self, classes: np.ndarray) -> None:
         self._classes = classes
-        self._labels: Counter[Any] = Counter()
-        self._predicted: Counter[Any] = Counter()
-        self._pairs: Counter[tuple[Any, Any]] = Counter()
+        self._pairs: Counter[tuple[Any, Any]] = Counter()  # (label, prediction)
         self._loss = 0.0
         self._has_loss = True
         self._is_met = False
 
     def add(self, labels: np.ndarray, predicted: np.ndarray, probability: Any = None) -> None:
-        """Count some samples.
+        """Count some samples; without their probabilities there is no log loss.
 
-        Parameters
-        ----------
-        labels, predicted : ndarray of shape (n,)
-            Compared as numbers where both are, else as `positions` does.
-        probability : ndarray of shape (n, n_classes), optional
-            Without it there is no log loss.
+        Labels and predictions are compared as numbers where both are, else as `positions` does.
         """
         classes = self._classes
         if predicted.dtype.kind in "US" or labels.dtype.kind in "US":
@@ -103,8 +78,6 @@ class Evaluation:
             predicted, classes = predicted.astype(str), classes.astype(str)
             labels = np.where(at < 0, labels.astype(str), classes[at])
         self._is_met |= bool(np.isin(labels, classes).any())
-        self._labels.update(labels.tolist())
-        self._predicted.update(predicted.tolist())
         self._pairs.update(zip(labels.tolist(), predicted.tolist(), strict=True))
         if probability is None:
             self._has_loss = False
@@ -114,10 +87,17 @@ class Evaluation:
         own = np.where(at < 0, 0.0, probability[np.arange(len(at)), at])
         self._loss -= float(np.log(np.clip(own, _LEAST, 1 - _LEAST)).sum())
 
+    def _sums(self, of: int) -> Counter[Any]:
+        """The number of samples of each label (0), or of each prediction (1)."""
+        sums: Counter[Any] = Counter()
+        for pair, n in self._pairs.items():
+            sums[pair[of]] += n
+        return sums
+
     @property
     def samples(self) -> int:
         """The number of samples."""
-        return self._labels.total()
+        return self._pairs.total()
 
     @property
     def accuracy(self) -> float:
@@ -127,7 +107,7 @@ class Evaluation:
     @property
     def largest_share(self) -> float:
         """The share of the largest class: the accuracy of always saying it."""
-        return max(self._labels.values()) / self.samples
+        return max(self._sums(0).values()) / self.samples
 
     def facts(self) -> dict[str, Any]:
         """The scores of all samples."""
@@ -136,13 +116,13 @@ class Evaluation:
 
     def report(self) -> dict[str, Any]:
         """The scores of each class, and the confusion matrix: samples of a class by prediction."""
-        of_classes: dict[Any, dict[str, Any]] = {}
-        confusion: dict[Any, dict[Any, int]] = {label: {} for label in self._labels}
+        labels, predicted = self._sums(0), self._sums(1)
+        confusion: dict[Any, dict[Any, int]] = {label: {} for label in labels}
         for (label, said), n in self._pairs.items():
             confusion[label][said] = n
-        for label in sorted(self._labels.keys() | self._predicted.keys()):
-            samples, taken = self._labels[label], self._predicted[label]
-            hits = self._pairs[label, label]
+        of_classes = {}
+        for label in sorted(labels.keys() | predicted.keys()):
+            samples, taken, hits = labels[label], predicted[label], self._pairs[label, label]
             of_classes[label] = {
                 "samples": samples,
                 "precision": hits / taken if taken else 0.0,
@@ -153,10 +133,11 @@ class Evaluation:
 
     def warn(self) -> None:
         """Warn where the model is no better than none, or cannot be right."""
-        if not self._is_met:
-            warn_of_other_labels(self._labels, self._classes)
-            return
-        warn_unless_above(self.accuracy, self._labels)
+        labels = self._sums(0)
+        if self._is_met:
+            warn_unless_above(self.accuracy, labels)
+        else:
+            warn_of_other_labels(labels, self._classes)
 
     def show(self, *, on_stderr: bool = False) -> None:
         """Print the report as a table."""

@@ -4,33 +4,28 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from dataclasses import replace
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .data import (
+from .models import Choice, ModelOptions
+from .options import (
     AsJson,
     DataOptions,
     DataPath,
-    Missing,
+    TestOptions,
     TextOptions,
-    Vectorizer,
-    check_files,
-    check_place,
-    count_words,
-    labelled,
+    option,
+    share_of_samples,
     warn_of_many_classes,
 )
-from .models import Choice, ModelOptions, kind_of
-from .output import Stages, part_of_samples, progress_of, say, show_facts, show_json
+from .output import Stages, progress_of, say, show_facts, show_json
+from .writers import check_files
 
 if TYPE_CHECKING:
     from ..readers import Data
-    from .evaluation import Evaluation
-    from .trained import Trained
+    from .features import Trained
 
 _SHOWN = 10  # best features
 _GRID = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)  # of C of a second stage, the inverse of its ridge
@@ -41,42 +36,31 @@ def fit(
     data: DataPath,
     *,
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="MODEL", help="The model file; - for stdout.")
+        str, option("The model file; - for stdout.", "--output", "-o", metavar="MODEL")
     ],
     model: ModelOptions,
     reading: DataOptions,
     text: TextOptions,
-    test: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Held-out data, for the accuracy.")
-    ] = None,
-    test_labels: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Labels of --test in a file of their own.")
-    ] = None,
+    held_out: TestOptions,
     test_size: Annotated[
-        float | None,
-        typer.Option(
-            callback=part_of_samples, help="Hold out this share of DATA, for the accuracy."
-        ),
+        float | None, share_of_samples("Hold out this share of DATA, for the accuracy.")
     ] = None,
-    seed: Annotated[
-        int, typer.Option(help="Of the choices of --test-size and --second-stage.")
-    ] = 0,
+    seed: Annotated[int, option("Of the choices of --test-size and --second-stage.")] = 0,
     batch_rows: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="Read texts so many at a time, for files larger than memory (hashing)."
-        ),
+        option("Read texts so many at a time, for files larger than memory (hashing).", min=1),
     ] = None,
     second_stage: Annotated[
-        SecondStage | None,
-        typer.Option(
-            help="Classify by ridge logistic regression on the selected features (of counts times "
-            "their log ratios); one validation split chooses the ridge."
+        str | None,
+        option(
+            "Classify by ridge logistic regression on the selected features (of counts times "
+            "their log ratios); one validation split chooses the ridge.",
+            values="logistic",
         ),
     ] = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="Keep what partial_fit and every other k need.")
-    ] = False,
+    full: Annotated[bool, option("Keep what partial_fit and every other k need.", "--full")] = (
+        False
+    ),
     json: AsJson = False,
 ) -> None:
     """Fit a model, and save it.
@@ -86,188 +70,152 @@ def fit(
     SciPy's .npz; lines plain or compressed. With --test-size the model is fitted to the other
     samples, and that model is saved.
     """
-    choice = Choice(model)
-    check_place(output, data, reading.labels, test, test_labels)
-    if test is not None and test_size is not None:
+    if held_out.test is not None and test_size is not None:
         raise typer.BadParameter("--test and --test-size exclude each other.")
     if batch_rows is not None and test_size is not None:
         raise typer.BadParameter("--batch-rows reads every row: use --test, not --test-size.")
-    if test_labels is not None and test is None:
-        raise typer.BadParameter("--test-labels are those of --test: name that file too.")
     if batch_rows is not None and second_stage is not None:
         raise typer.BadParameter("--second-stage needs all samples: leave --batch-rows out.")
-    check_files(data, reading.labels, test, test_labels)
+    choice, vectorizer, stages = Choice(model), text.make(), Stages()
+    check_files([output], [data, reading.labels, *held_out.files()])
+    from .evaluation import Evaluation
+    from .features import Trained, prepare
 
-    def read_test(fitted: Data | None) -> Data | None:
-        if test is None:
-            return None
-        return labelled(reading.read_beside(fitted, test, test_labels), test)
-
-    fitting = _Fit(choice, text.make(), Stages(), read_test, second_stage)
     if batch_rows is None:
-        trained, held_out = fitting.of_file(data, reading, test_size, seed)
+        with stages("reading"):
+            found = reading.read_labelled(data)
+            others = held_out.read(reading, found)
+            if test_size is not None:
+                found, others = _split(found, data, test_size, seed)
+        estimator, X, features = prepare(found, data, reading, vectorizer, choice, stages)
+        with stages("fitting", spinner=False), progress_of(estimator):
+            estimator.fit(X, found.y)
+        estimator._reading = reading.remembered(data)
+        if features.medians is not None:
+            estimator._reading["medians"] = features.medians
+        trained, samples = Trained(estimator, features.vectorizer), len(found)
+        if second_stage is not None:
+            with stages("second stage"):
+                second = _second_stage(estimator, features.vectorizer, X, found.y, seed)
+            trained = replace(trained, second=second)
+        if features.names is not None:
+            estimator.feature_names_in_ = features.names.astype(object)
     else:
-        trained, held_out = fitting.of_batches(data, reading, batch_rows)
-    facts = fitting.facts(trained)
+        estimator = choice.model("texts")
+        _check_batches(estimator, vectorizer, data)
+        with stages("reading"):
+            others = held_out.read(reading, None)
+        trained, samples = _fit_batches(estimator, vectorizer, data, reading, batch_rows, stages)
+    facts = _facts(trained, samples)
     evaluation = None
-    if held_out is not None:
-        with fitting.stages("scoring"):
-            evaluation = _score(trained, held_out, test or data)
+    if others is not None and others.y is not None:
+        with stages("scoring"):
+            predictor, X = trained.predictor, trained.features(others, held_out.test or data)
+            proba = predictor.predict_proba(X) if hasattr(predictor, "predict_proba") else None
+            evaluation = Evaluation(predictor.classes_)
+            evaluation.add(others.y, predictor.predict(X), proba)
         facts |= {"held_out": evaluation.samples} | evaluation.facts()
-    with fitting.stages("saving"):
+    with stages("saving"):
         _save(trained, output, full=full)
     if evaluation is not None:
         evaluation.warn()
     if json and output != "-":
         facts |= {} if evaluation is None else evaluation.report()
-        show_json(facts | {"seconds": fitting.stages.seconds, "output": output})
+        show_json(facts | {"seconds": stages.seconds, "output": output})
     else:
-        show_facts(facts | {"time": fitting.stages} | _saved(output), on_stderr=output == "-")
+        show_facts(facts | {"time": stages} | _saved(output), on_stderr=output == "-")
         if evaluation is not None:
             evaluation.show(on_stderr=output == "-")
-    if text.vectorizer is Vectorizer.TFIDF and getattr(trained.vectorizer, "norm", None):
+    if text.vectorizer == "tfidf" and getattr(trained.vectorizer, "norm", None):
         say(
             "note: the norm of a text needs all of its words, so the file keeps every word and its "
             "idf. With --norm none it keeps the selected words alone."
         )
 
 
-class _Fit:
-    """One fit, stage by stage."""
-
-    def __init__(
-        self,
-        choice: Choice,
-        vectorizer: Any,
-        stages: Stages,
-        read_test: Callable[[Data | None], Data | None],
-        second_stage: SecondStage | None = None,
-    ) -> None:
-        self.choice = choice
-        self.vectorizer = vectorizer
-        self.stages = stages
-        self.read_test = read_test  # before the fit, so that no work is lost on a wrong file
-        self.second_stage = second_stage
-        self.samples = 0
-
-    def of_file(
-        self, path: str, reading: DataOptions, test_size: float | None, seed: int
-    ) -> tuple[Trained, Data | None]:
-        """The model of a file, and what is held out."""
-        from ..arrays.on_disk import is_on_disk
-        from .trained import Trained, filled, medians_of
-
-        with self.stages("reading"):
-            found = labelled(reading.read(path), path)
-            held_out = self.read_test(found)
-            if test_size is not None:
-                if is_on_disk(found.X):
-                    raise ValueError(
-                        f"{path} does not fit into memory: name held-out data by --test, in place "
-                        "of --test-size."
-                    )
-                found, held_out = _split(found, test_size, seed)
-        estimator = self.choice.model(kind_of(found))
-        self.samples, X = len(found), found.X
-        known: dict[str, Any] = reading.kept(path)
-        if reading.missing is Missing.MEDIAN:
-            known["medians"] = medians_of(found, path, can_drop=reading.can_drop(path))
-            X = filled(X, known["medians"])
-        if found.is_text:
-            with self.stages(f"vectorising by {_counter(self.vectorizer)}"):
-                X = count_words(self.vectorizer, X, path)
-        self.choice.warn_of_spread(X)
-        with self.stages("fitting", spinner=False), progress_of(estimator):
-            estimator.fit(X, found.y)
-        estimator._reading = known
-        vectorizer, second = self.vectorizer if found.is_text else None, ()
-        if self.second_stage is not None:
-            with self.stages("second stage"):
-                second = fitted_stage(estimator, vectorizer, X, found.y, seed)
-        if found.feature_names is not None:
-            estimator.feature_names_in_ = found.feature_names.astype(object)
-        return Trained(estimator, vectorizer, second), held_out
-
-    def of_batches(self, path: str, reading: DataOptions, rows: int) -> tuple[Trained, Data | None]:
-        """The model of a file of texts that is read in batches, twice."""
-        from tqdm import tqdm
-
-        from ..readers import fit_text
-        from .trained import Trained
-
-        estimator = self.choice.model("texts")
-        if not hasattr(estimator, "partial_fit"):
-            raise typer.BadParameter(
-                f"{type(estimator).__name__} needs all samples at once, and cannot be fitted "
-                "in batches: leave --batch-rows out."
-            )
-        if estimator.class_weight is not None:
-            raise typer.BadParameter("--class-weight needs all samples: leave --batch-rows out.")
-        if hasattr(self.vectorizer, "get_feature_names_out"):
-            raise typer.BadParameter(
-                "--batch-rows needs --vectorizer hashing: a vocabulary is that of all texts."
-            )
-        if path == "-":
-            raise typer.BadParameter("--batch-rows reads DATA twice, which stdin cannot be.")
-        with self.stages("reading"):
-            held_out = self.read_test(None)
-        with tqdm(unit=" rows", disable=None, leave=False) as bar:
-
-            def progress(done: int, total: int | None) -> None:
-                bar.set_description("labels" if total is None else "fitting")
-                bar.total, self.samples = total, done
-                bar.update(done - bar.n)
-
-            with self.stages("reading and fitting", spinner=False):
-                options = reading.resolved(path)
-                pipeline = fit_text(
-                    path, estimator, self.vectorizer, rows=rows, progress=progress, **options
-                )
-        model = pipeline["classifier"]
-        warn_of_many_classes(len(model.classes_), self.samples, path, is_text=True)
-        model._reading = reading.kept(path)
-        return Trained(model, pipeline["vectorizer"]), held_out
-
-    def facts(self, trained: Trained) -> dict[str, Any]:
-        """What was fitted."""
-        model = trained.classifier
-        weight = dict(zip(model.classes_.tolist(), model._centers().class_weight, strict=False))
-        names = trained.names()
-        best = [names[at] for at in trained.ranking()[:_SHOWN]]
-        return (
-            {
-                "model": type(model).__name__,
-                "samples": self.samples,
-                "features": model.n_features_in_,
-                "classes": weight,
-                "selected": len(model.support_),
-                "best_features": best,
-                "objective": model.objective_,
-                "worked_on": str(model._fitted.backend),
-            }
-            | _stages(trained)
-            | ({} if trained.vectorizer is None else {"words_by": _counter(trained.vectorizer)})
+def _check_batches(estimator: Any, vectorizer: Any, path: str) -> None:
+    """Raise for what cannot be fitted in batches."""
+    if not hasattr(estimator, "partial_fit"):
+        raise typer.BadParameter(
+            f"{type(estimator).__name__} needs all samples at once, and cannot be fitted "
+            "in batches: leave --batch-rows out."
         )
+    if estimator.class_weight is not None:
+        raise typer.BadParameter("--class-weight needs all samples: leave --batch-rows out.")
+    if hasattr(vectorizer, "get_feature_names_out"):
+        raise typer.BadParameter(
+            "--batch-rows needs --vectorizer hashing: a vocabulary is that of all texts."
+        )
+    if path == "-":
+        raise typer.BadParameter("--batch-rows reads DATA twice, which stdin cannot be.")
 
 
-def _stages(trained: Trained) -> dict[str, Any]:
-    return {"second_stage": ", ".join(map(str, trained.second))} if trained.second else {}
+def _fit_batches(
+    estimator: Any, vectorizer: Any, path: str, reading: DataOptions, rows: int, stages: Stages
+) -> tuple[Trained, int]:
+    """(the model of a file of texts that is read in batches, twice; the number of texts)."""
+    from tqdm import tqdm
+
+    from ..readers import fit_text
+    from .features import Trained
+
+    samples = 0
+    with tqdm(unit=" rows", disable=None, leave=False) as bar:
+
+        def progress(done: int, total: int | None) -> None:
+            nonlocal samples
+            samples, bar.total = done, total
+            bar.set_description("labels" if total is None else "fitting")
+            bar.update(done - bar.n)
+
+        with stages("reading and fitting", spinner=False):
+            options = reading.of_readers(path)
+            pipeline = fit_text(
+                path, estimator, vectorizer, rows=rows, progress=progress, **options
+            )
+    model = pipeline["classifier"]
+    warn_of_many_classes(len(model.classes_), samples, path, is_text=True)
+    model._reading = reading.remembered(path)
+    return Trained(model, pipeline["vectorizer"]), samples
 
 
-def _counter(vectorizer: Any) -> str:
-    """Whose loop turns texts into counts."""
-    by_arrow = getattr(vectorizer, "counts_by_arrow", lambda: False)
-    return "PyArrow" if by_arrow() else "scikit-learn"
+def _facts(trained: Trained, samples: int) -> dict[str, Any]:
+    """What was fitted."""
+    from ..estimators.fitted import FittedModel
+
+    model, vectorizer = trained.classifier, trained.vectorizer
+    fitted = FittedModel(model)
+    weight = dict(zip(model.classes_.tolist(), fitted.centers.class_weight, strict=False))
+    names = trained.names()
+    facts = {
+        "model": type(model).__name__,
+        "samples": samples,
+        "features": model.n_features_in_,
+        "classes": weight,
+        "selected": len(model.support_),
+        "best_features": [names[at] for at in trained.ranking()[:_SHOWN]],
+        "objective": model.objective_,
+        "worked_on": str(fitted.backend),
+    }
+    if trained.second:
+        facts["second_stage"] = ", ".join(map(str, trained.second))
+    if vectorizer is not None:
+        by_arrow = getattr(vectorizer, "counts_by_arrow", lambda: False)()
+        facts["words_by"] = "PyArrow" if by_arrow else "scikit-learn"
+    return facts
 
 
-def _split(data: Data, test_size: float, seed: int) -> tuple[Data, Data]:
+def _split(data: Data, source: str, test_size: float, seed: int) -> tuple[Data, Data]:
     """(the samples to fit, those to hold out), in the shares of the classes."""
     import numpy as np
     from sklearn.model_selection import train_test_split
 
-    from ..readers.data import counted
+    from ..arrays.on_disk import is_on_disk
+    from ..readers.data import ReadError, counted
 
-    assert data.y is not None
+    if is_on_disk(data.X):
+        what = "it does not fit into memory: name held-out data by --test, in place of --test-size."
+        raise ReadError(source, what)
     try:
         parts = train_test_split(
             np.arange(len(data)), test_size=test_size, stratify=data.y, random_state=seed
@@ -277,23 +225,8 @@ def _split(data: Data, test_size: float, seed: int) -> tuple[Data, Data]:
             f"--test-size {test_size:g} of {counted(len(data), 'sample')} is no share with samples "
             "of every class on both sides: use another one, or name held-out data by --test."
         ) from error
-
-    def rows(index: Any) -> Any:
-        return [data.X[i] for i in index] if data.is_text else data.X[index]
-
-    train, held_out = (replace(data, X=rows(np.sort(i)), y=data.y[np.sort(i)]) for i in parts)
+    train, held_out = (data.rows(np.sort(index)) for index in parts)
     return train, held_out
-
-
-def _score(trained: Trained, data: Data, source: str) -> Evaluation:
-    from .evaluation import Evaluation
-
-    model, X = trained.predictor, trained.features(data, source)
-    probability = model.predict_proba(X) if hasattr(model, "predict_proba") else None
-    found = Evaluation(model.classes_)
-    assert data.y is not None
-    found.add(data.y, model.predict(X), probability)
-    return found
 
 
 def _saved(output: str) -> dict[str, Any]:
@@ -319,29 +252,11 @@ def _save(trained: Trained, output: str, *, full: bool) -> None:
     gpucenters.save(model, sys.stdout.buffer if output == "-" else output, full=full)
 
 
-class SecondStage(StrEnum):
-    """What classifies."""
-
-    LOGISTIC = "logistic"
-
-
-def fitted_stage(model: Any, vectorizer: Any, X: Any, y: Any, seed: int) -> tuple[Any, ...]:
+def _second_stage(model: Any, vectorizer: Any, X: Any, y: Any, seed: int) -> tuple[Any, ...]:
     """The steps behind a model, fitted.
 
     C is that of best accuracy on one validation split, for which the model is fitted to the other
     samples alone; of equal ones the least.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted to X and y.
-    vectorizer : vectorizer of scikit-learn, or None
-        What X comes from, where the data are texts.
-    X : array or sparse matrix of shape (n_samples, n_features)
-        On the host.
-    y : ndarray of shape (n_samples,)
-    seed : int
-        Of the validation split.
     """
     from sklearn.base import clone
     from sklearn.linear_model import LogisticRegression

@@ -5,25 +5,23 @@ from __future__ import annotations
 from inspect import signature
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from .data import AsJson
+from .options import AsJson, ModelPath, option
 from .output import show_facts, show_json, show_table
 
 if TYPE_CHECKING:
-    from .trained import Trained
+    from .features import Trained
 
 _CLASSES = 6  # that have a column of a table
 
 
 def inspect(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file.")],
+    model: ModelPath,
     *,
-    top: Annotated[int, typer.Option(min=0, help="Number of features to show.")] = 20,
+    top: Annotated[int, option("Number of features to show.", min=0)] = 20,
     json: AsJson = False,
 ) -> None:
     """Show what a model file holds, and its best features with their class centers."""
-    from .trained import Trained
+    from .features import Trained
 
     trained = Trained.load(model, "cpu")
     # Several binary models select features each for itself, and have no best ones in common.
@@ -76,21 +74,25 @@ def _changed(estimator: Any, known: tuple[str, ...]) -> dict[str, str]:
 
 
 def _holds(model: Any) -> str:
+    from ..estimators.fitted import FittedModel
     from ..solvers.centers import SupportCenters
 
     if not hasattr(model, "with_k"):
         return "the coefficients"
-    if isinstance(model._centers(), SupportCenters):
+    fitted = FittedModel(model)
+    if isinstance(fitted.centers, SupportCenters):
         return "the selected features: fewer of them by k, no partial_fit"
-    if model._fitted.statistics is None:
+    if fitted.state.statistics is None:
         return "all features: every k, no partial_fit"
     return "all features and the statistics: every k, and partial_fit"
 
 
 def _best(trained: Trained, top: int) -> list[dict[str, Any]]:
     """The features of largest gain, with the center of each class."""
+    from ..estimators.fitted import FittedModel
+
     model, names = trained.classifier, trained.names()
-    support, gains = model.support_.tolist(), model._selection().gain
+    support, gains = model.support_.tolist(), FittedModel(model).selection.gain
     classes, of_classes = model.classes_.tolist(), _of_classes(model)
     found = []
     for at in trained.ranking()[:top]:

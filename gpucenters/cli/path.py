@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from .data import (
+from .models import MODELS, Choice, ModelOptions, parse_k
+from .options import (
     AsJson,
     DataOptions,
     DataPath,
-    Missing,
+    TestOptions,
     TextOptions,
-    check_files,
-    check_place,
-    count_words,
-    labelled,
+    option,
+    share_of_samples,
 )
-from .models import MODELS, Choice, ModelOptions, kind_of, parse_k
-from .output import Stages, console, part_of_samples, say, show_json
-from .pictures import figure_of, write_figure
-
-if TYPE_CHECKING:
-    from ..readers import Data
+from .output import Stages, console, say, show_json
+from .writers import Picture, check_files, opened
 
 #: Scores of a positive class, which is 1 where none is named; the first are for two classes alone.
 _OF_TWO = ("f1", "jaccard", "precision", "recall")
@@ -38,40 +32,25 @@ def path(
     model: ModelOptions,
     reading: DataOptions,
     text: TextOptions,
-    ks: Annotated[
-        str | None, typer.Option(metavar="N,10%,...,all", help="By default about 40 steps.")
-    ] = None,
-    cv: Annotated[
-        int | None, typer.Option(min=2, help="Number of folds.", show_default="5")
-    ] = None,
-    n_splits: Annotated[
-        int | None, typer.Option(min=1, help="Random splits in place of folds.")
-    ] = None,
-    test_size: Annotated[
-        float, typer.Option(callback=part_of_samples, help="Of random splits.")
-    ] = 0.2,
-    seed: Annotated[int, typer.Option(help="Of random splits.")] = 0,
-    test: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Test data in place of folds.")
-    ] = None,
-    test_labels: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Labels of --test in a file of their own.")
-    ] = None,
+    ks: Annotated[str | None, option("By default about 40 steps.", metavar="N,10%,...,all")] = None,
+    cv: Annotated[int | None, option("Number of folds.", min=2, show_default="5")] = None,
+    n_splits: Annotated[int | None, option("Random splits in place of folds.", min=1)] = None,
+    test_size: Annotated[float, share_of_samples("Of random splits.")] = 0.2,
+    seed: Annotated[int, option("Of random splits.")] = 0,
+    held_out: TestOptions,
     scoring: Annotated[
-        str, typer.Option(metavar="NAME,...", help="Scores, by their names in scikit-learn.")
+        str, option("Scores, by their names in scikit-learn.", metavar="NAME,...")
     ] = "accuracy",
     pos_label: Annotated[
         str | None,
-        typer.Option(metavar="CLASS", help="The positive one of two, for f1, precision, recall."),
+        option("The positive one of two, for f1, precision, recall.", metavar="CLASS"),
     ] = None,
     plot: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Draw the path: .png, .svg or .pdf.")
+        str | None, option("Draw the path: .png, .svg or .pdf.", metavar="FILE")
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Write the path as JSON; - for stdout."
-        ),
+        option("Write the path as JSON; - for stdout.", "--output", "-o", metavar="FILE"),
     ] = None,
     json: AsJson = False,
 ) -> None:
@@ -80,86 +59,77 @@ def path(
     Words and idf of texts are those of all of DATA, not of each fold. The path of --output is read
     by SparsityPath.from_json in Python.
     """
-    if model.estimator is not None and not MODELS[model.estimator.value].has_k:
+    if model.estimator is not None and not MODELS[model.estimator].has_k:
         raise typer.BadParameter(
-            f"the estimator {model.estimator.value} has one solution, not one for every number of "
+            f"the estimator {model.estimator} has one solution, not one for every number of "
             "features: name another one."
         )
-    if (cv is not None) + (n_splits is not None) + (test is not None) > 1:
+    if (cv is not None) + (n_splits is not None) + (held_out.test is not None) > 1:
         raise typer.BadParameter("--cv, --n-splits and --test exclude each other.")
-    if test_labels is not None and test is None:
-        raise typer.BadParameter("--test-labels are those of --test: name that file too.")
     scores = _scorings(scoring)
     sizes = None if ks is None else [parse_k(part) for part in ks.split(",")]
-    choice = Choice(model)
-    read = (data, reading.labels, test, test_labels)
-    check_place(output, *read)
-    check_place(plot, *read, output)
-    check_files(*read)
-    figure = None if plot is None else figure_of(plot)
-    vectorizer = text.make()
+    choice, vectorizer = Choice(model), text.make()
+    check_files([output, plot], [data, reading.labels, *held_out.files()])
+    picture = None if plot is None else Picture(plot)
     import numpy as np
 
     import gpucenters
 
     from .evaluation import positions, warn_of_other_labels, warn_unless_above
-    from .trained import aligned, filled, medians_of
+    from .features import prepare
 
     stages = Stages()
     with stages("reading"):
-        found = labelled(reading.read(data), data)
-        others = None
-        if test is not None:
-            others = labelled(reading.read_beside(found, test, test_labels), test)
-    classes = np.unique(found.y)  # type: ignore[arg-type]
-    if others is not None:
-        at = positions(others.y, classes)  # type: ignore[arg-type]
+        found = reading.read_labelled(data)
+        others = held_out.read(reading, found)
+    y: Any = found.y
+    y_test: Any = None if others is None else others.y
+    classes = np.unique(y)
+    if y_test is not None:
+        at = positions(y_test, classes)
         if np.all(at < 0):
-            warn_of_other_labels(others.y, classes)  # type: ignore[arg-type]
-        others = others if np.any(at < 0) else replace(others, y=classes[at])
+            warn_of_other_labels(y_test, classes)
+        if np.all(at >= 0):
+            y_test = classes[at]
+        elif "U" in (y.dtype.kind, y_test.dtype.kind):  # scikit-learn compares one type alone
+            y_test = np.where(at < 0, y_test.astype(str), classes.astype(str)[at])
+            y = y.astype(str)
     _check_positive(scores, pos_label, classes, data)
     if pos_label is not None:
-        found = _as_one(found, pos_label, classes, data)
-        others = None if others is None else _as_one(others, pos_label, classes, str(test))
-    estimator = choice.model(kind_of(found))
-    X, X_test = found.X, None if others is None else others.X
-    if test is not None and others is not None and found.feature_names is not None:
-        X_test = aligned(others, found.feature_names, np.arange(X.shape[1]), test)
-    if reading.missing is Missing.MEDIAN:
-        medians = medians_of(found, data, can_drop=reading.can_drop(data))
-        X, X_test = filled(X, medians), filled(X_test, medians)
-    if found.is_text:
-        with stages("vectorising"):
-            X = count_words(vectorizer, X, data)
-            X_test = None if X_test is None else vectorizer.transform(X_test)
-    choice.warn_of_spread(X)
+        y = _as_one(y, pos_label, classes, data)
+        y_test = None if y_test is None else _as_one(y_test, pos_label, classes, held_out.test)
+    estimator, X, features = prepare(found, data, reading, vectorizer, choice, stages)
+    X_test = None
+    if others is not None:
+        with stages("reading"):
+            X_test = features.of(others, str(held_out.test))
     with stages("fitting and scoring"):
         made = gpucenters.sparsity_path(
             estimator,
             X,
-            found.y,
+            y,
             ks=sizes,
             cv=cv,
             n_splits=n_splits,
             test_size=test_size,
             random_state=seed,
             X_test=X_test,
-            y_test=None if others is None else others.y,
+            y_test=y_test,
             scoring=scores if len(scores) > 1 else scores[0],
         )
-    scored: Any = (found if others is None else others).y
-    labels = Counter(scored.tolist())
+    labels = Counter((y if y_test is None else y_test).tolist())
     share = max(labels.values()) / labels.total()
     has_accuracy = "accuracy" in made.scorings
     if has_accuracy:
         warn_unless_above(made.scores_of("accuracy").mean(axis=1).max(), labels)
-    if plot is not None and figure is not None:
-        panels = len(made.scorings)
+    if picture is not None:
+        panels, figure = len(made.scorings), picture.figure
         figure.set_figheight(figure.get_figheight() * (panels + 1) / 2)
         made.plot(figure.subplots(panels))
-        write_figure(figure, plot)
+        picture.write()
     if output is not None:
-        _write(made, output)
+        with opened(output) as file:
+            file.write((made.to_json() + "\n").encode())
     if json:
         best = {"best_k": made.best_k, "best_k_1se": made.best_k_1se, "seconds": stages.seconds}
         table = {"ks": made.ks, "mean": made.mean, "std": made.std}
@@ -206,20 +176,14 @@ def _check_positive(scores: list[str], label: str | None, classes: Any, source: 
             )
 
 
-def _as_one(data: Data, label: str, classes: Any, source: str) -> Data:
-    """The data with the label 1 for one of two classes, and 0 for the other."""
+def _as_one(labels: Any, label: str, classes: Any, source: Any) -> Any:
+    """1 for one of two classes, and 0 for the other."""
     import numpy as np
 
-    assert data.y is not None
-    labels = data.y.astype(str)
-    other = labels[~np.isin(labels, classes.astype(str))]
-    if len(other):
-        raise ValueError(f"{source}: the label {str(other[0])!r} is not among those of DATA.")
-    return replace(data, y=(labels == label).astype(np.int64))
+    from ..readers import ReadError
 
-
-def _write(made: Any, output: str) -> None:
-    from .writers import opened
-
-    with opened(output) as file:
-        file.write((made.to_json() + "\n").encode())
+    labels = labels.astype(str)
+    others = labels[~np.isin(labels, classes.astype(str))]
+    if len(others):
+        raise ReadError(source, f"the label {str(others[0])!r} is not among those of DATA.")
+    return (labels == label).astype(np.int64)

@@ -3,34 +3,16 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
-from .data import (
-    AsJson,
-    DataOptions,
-    DataPath,
-    Missing,
-    TextOptions,
-    check_files,
-    check_place,
-    count_words,
-    labelled,
-)
-from .models import MODELS, Choice, ModelOptions, kind_of
+from .models import MODELS, Choice, ModelOptions
+from .options import AsJson, DataOptions, DataPath, TextOptions, option
 from .output import Stages, say, show_facts, show_json, show_table
-from .pictures import figure_of, write_figure
+from .writers import Picture, Rows, check_files, opened
 
 _BINS = 20  # of the histogram
-
-
-class Permuted(StrEnum):
-    """What is exchangeable where there are groups."""
-
-    WITHIN = "within"
-    GROUPS = "groups"
 
 
 def permute(
@@ -40,28 +22,30 @@ def permute(
     reading: DataOptions,
     text: TextOptions,
     permutations: Annotated[
-        int, typer.Option("--permutations", "-n", min=1, help="Number of label vectors.")
+        int, option("Number of label vectors.", "--permutations", "-n", min=1)
     ] = 1000,
-    fdr: Annotated[
-        float, typer.Option(min=0, max=1, help="Error rate at which features are counted.")
-    ] = 0.05,
+    fdr: Annotated[float, option("Error rate at which features are counted.", min=0, max=1)] = 0.05,
     groups: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="The group of each sample (batch, donor): one a line."),
+        option("The group of each sample (batch, donor): one a line.", metavar="FILE"),
     ] = None,
     permuted: Annotated[
-        Permuted,
-        typer.Option("--permute", help="Labels within each group, or those of whole groups."),
-    ] = Permuted.WITHIN,
-    seed: Annotated[int, typer.Option(help="Of the permutations.")] = 0,
-    top: Annotated[int, typer.Option(min=0, help="Number of features to show.")] = 20,
+        str,
+        option(
+            "Labels within each group, or those of whole groups.",
+            "--permute",
+            values="within|groups",
+        ),
+    ] = "within",
+    seed: Annotated[int, option("Of the permutations.")] = 0,
+    top: Annotated[int, option("Number of features to show.", min=0)] = 20,
     plot: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Draw error rates and p-values: .png, .svg or .pdf."),
+        option("Draw error rates and p-values: .png, .svg or .pdf.", metavar="FILE"),
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write all features: .csv, or tabs."),
+        option("Write all features: .csv, or tabs.", "--output", "-o", metavar="FILE"),
     ] = None,
     json: AsJson = False,
 ) -> None:
@@ -72,37 +56,28 @@ def permute(
     those of the first features by gain (SAM), and of p-values (q: Benjamini and Hochberg). They say
     nothing of how well a model predicts: see path.
     """
-    if model.estimator is not None and not MODELS[model.estimator.value].has_gains:
+    if model.estimator is not None and not MODELS[model.estimator].has_gains:
         raise typer.BadParameter(
-            f"the estimator {model.estimator.value} has no gains of single features to compare."
+            f"the estimator {model.estimator} has no gains of single features to compare."
         )
     if model.k != "all":
         raise typer.BadParameter("all features are compared: leave --k out.")
     if not fdr:
         raise typer.BadParameter("--fdr is an error rate above 0.")
-    choice = Choice(model)
-    check_place(output, data, reading.labels, groups)
-    check_place(plot, data, reading.labels, groups, output)
-    check_files(data, reading.labels, groups)
-    figure = None if plot is None else figure_of(plot)
-    vectorizer = text.make()
+    choice, vectorizer = Choice(model), text.make()
+    check_files([output, plot], [data, reading.labels, groups])
+    picture = None if plot is None else Picture(plot)
     from ..estimators.permutation import permutation_gains
-    from .trained import filled, medians_of
+    from .features import prepare
 
     stages = Stages()
     with stages("reading"):
-        found = labelled(reading.read(data), data)
+        found = reading.read_labelled(data)
         of_samples = None if groups is None else reading.groups(groups)
-    estimator = choice.model(kind_of(found))
-    X, names = found.X, found.feature_names
-    if reading.missing is Missing.MEDIAN:
-        X = filled(X, medians_of(found, data, can_drop=reading.can_drop(data)))
-    if found.is_text:
-        with stages("vectorising"):
-            X = count_words(vectorizer, X, data)
-        names = getattr(vectorizer, "get_feature_names_out", lambda: None)()
-    choice.warn_of_spread(X)
-    on_terminal = sys.stderr.isatty()
+    estimator, X, features = prepare(found, data, reading, vectorizer, choice, stages)
+    names = found.feature_names
+    if features.vectorizer is not None:
+        names = getattr(features.vectorizer, "get_feature_names_out", lambda: None)()
     with stages("permuting", spinner=False):
         gains = permutation_gains(
             estimator,
@@ -111,8 +86,8 @@ def permute(
             permutations,
             of_samples,
             seed,
-            on_terminal,
-            permute=permuted.value,
+            sys.stderr.isatty(),
+            permute=permuted,
         )
     rows = _Table(gains, names)
     facts = {
@@ -126,9 +101,9 @@ def permute(
         "features_at_q": int((gains.qvalues <= fdr).sum()),
         "features_at_family_wise_rate": int((gains.pvalues_fwer <= fdr).sum()),
     }
-    if figure is not None:
-        _draw(gains, rows.fdr, fdr, figure)
-        write_figure(figure, str(plot))
+    if picture is not None:
+        _draw(gains, rows.fdr, fdr, picture.figure)
+        picture.write()
     if output is not None:
         rows.write(output)
     if json:
@@ -169,8 +144,6 @@ class _Table:
 
     def write(self, output: str) -> None:
         """Write all rows."""
-        from .writers import Rows, opened
-
         with opened(output) as file:
             rows = Rows(file, output)
             rows.write(list(self.HEAD))

@@ -6,43 +6,39 @@ import io
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
-from .data import AsJson, DataOptions, DataPath, check_files, check_place
+from .models import parse_k
+from .options import AsJson, DataOptions, DataPath, Device, ModelPath, option
 from .output import say, show_facts, show_json
+from .writers import COLUMN_FORMATS, Rows, check_files, opened, write_columns
 
 if TYPE_CHECKING:
     from ..readers import Data
-    from .trained import Trained
-    from .writers import Rows
+    from .features import Trained
 
 _ROWS = 10_000  # of a batch
 
 
 def predict(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file.")],
+    model: ModelPath,
     data: DataPath,
     *,
     output: Annotated[
-        str,
-        typer.Option("--output", "-o", help="Text, .csv or .npy; - for stdout.", metavar="FILE"),
+        str, option("Text, .csv or .npy; - for stdout.", "--output", "-o", metavar="FILE")
     ] = "-",
-    proba: Annotated[bool, typer.Option("--proba", help="With the probability of each class.")] = (
-        False
-    ),
-    decision: Annotated[bool, typer.Option("--decision", help="With decision values.")] = False,
+    proba: Annotated[bool, option("With the probability of each class.", "--proba")] = False,
+    decision: Annotated[bool, option("With decision values.", "--decision")] = False,
     reading: DataOptions,
-    device: Annotated[
-        str, typer.Option("--device", "-d", metavar="auto|cpu|cuda|cuda:N", help="Where to work.")
-    ] = "auto",
+    device: Device = "auto",
     report: Annotated[
         bool,
-        typer.Option(
+        option(
+            "Where the data have labels: precision, recall and F1 of each class, the confusion "
+            "matrix, and the log loss.",
             "--report",
-            help="Where the data have labels: precision, recall and F1 of each class, the "
-            "confusion matrix, and the log loss.",
         ),
     ] = False,
     json: AsJson = False,
@@ -62,18 +58,17 @@ def predict(
         raise typer.BadParameter("--id writes names beside classes, which .npy cannot hold.")
     if data == "-" and model == "-":
         raise typer.BadParameter("MODEL and DATA cannot both be stdin.")
-    check_place(output, model, data, reading.labels)
-    check_files(model, data, reading.labels)
+    check_files([output], [model, data, reading.labels])
     from ..readers.data import counted
-    from .trained import Trained
+    from .features import Trained
 
     trained = Trained.load(model, device)
     method = "predict_proba" if proba else "decision_function" if decision else None
     if method and not hasattr(trained.predictor, method):
         last = (trained.classifier, *trained.second)[-1]
         raise ValueError(f"{type(last).__name__} has no {method}.")
-    result = _Predictions(trained, method, reading.id, report=report)
-    options = reading.like(trained.reading, data)
+    result = _Predictions(trained, data, method, reading.id, report=report)
+    options = reading.completed(trained.reading, data)
 
     def read(rows: int = _ROWS) -> Iterator[Data]:
         of_stdin = "csv" if trained.vectorizer is None else "lines"
@@ -82,13 +77,13 @@ def predict(
         return found if output == "-" else _with_progress(found)
 
     if json and output == "-":
-        show_json(result.collect(read(), data) | result.facts())
+        show_json(result.collect(read()) | result.facts())
     elif output.endswith(".npy"):
-        result.save(read(), data, output)
+        result.save(read(), output)
     elif data == output == "-":
-        result.write_on(lambda: read(1))
+        result.write_at_once(lambda: read(1))
     else:
-        result.write(read(), data, output)
+        result.write(read(), output)
     if json and output != "-":
         show_json(result.facts() | {"output": output})
     found = result.evaluation
@@ -121,11 +116,12 @@ class _Predictions:
     """Predictions as they come, and how many of them are right."""
 
     def __init__(
-        self, trained: Trained, method: str | None, id: str | None, *, report: bool
+        self, trained: Trained, source: str, method: str | None, id: str | None, *, report: bool
     ) -> None:
         from .evaluation import Evaluation
 
         self.trained = trained
+        self.source = source
         self.method = method
         self.id = id
         self.report = report
@@ -145,76 +141,66 @@ class _Predictions:
         found |= of.facts() if of.samples else {}
         return found | (of.report() if of.samples and self.report else {})
 
-    def of(self, batches: Iterator[Data], source: str) -> Iterator[tuple[Any, Any, list[str]]]:
-        """(classes, numbers or None, names of samples) of each batch."""
+    def of(self, batch: Data) -> tuple[Any, Any, list[str]]:
+        """(classes, numbers or None, names of samples)."""
         import numpy as np
 
-        model = self.trained.predictor
-        for batch in batches:
-            X = self.trained.features(batch, source)
-            predicted = model.predict(X)
-            numbers = None if self.method is None else getattr(model, self.method)(X)
-            if batch.y is not None:
-                probability = numbers if self.method == "predict_proba" else None
-                if self.report and probability is None and hasattr(model, "predict_proba"):
-                    probability = model.predict_proba(X)
-                known = ~np.ma.getmaskarray(batch.y)
-                probability = None if probability is None else probability[known]
-                self.evaluation.add(np.ma.getdata(batch.y)[known], predicted[known], probability)
-            self.samples += len(predicted)
-            numbers = None if numbers is None else numbers.reshape(len(predicted), -1)
-            yield predicted, numbers, batch.ids or []
+        model, X = self.trained.predictor, self.trained.features(batch, self.source)
+        predicted = model.predict(X)
+        numbers = None if self.method is None else getattr(model, self.method)(X)
+        if batch.y is not None:
+            probability = numbers if self.method == "predict_proba" else None
+            if self.report and probability is None and hasattr(model, "predict_proba"):
+                probability = model.predict_proba(X)
+            known = ~np.ma.getmaskarray(batch.y)
+            probability = None if probability is None else probability[known]
+            self.evaluation.add(np.ma.getdata(batch.y)[known], predicted[known], probability)
+        self.samples += len(predicted)
+        numbers = None if numbers is None else numbers.reshape(len(predicted), -1)
+        return predicted, numbers, batch.ids or []
 
-    def write(self, batches: Iterator[Data], source: str, output: str) -> None:
+    def write(self, batches: Iterator[Data], output: str) -> None:
         """Write lines, as they come."""
-        from .writers import Rows, opened
-
         with opened(output) as file:
-            rows = self._begun(Rows(file, output), output)
-            self._add(batches, source, rows)
+            rows = self._begun(file, output)
+            for batch in batches:
+                self._write(batch, rows)
 
-    def write_on(self, read: Callable[[], Iterator[Data]]) -> None:
+    def write_at_once(self, read: Callable[[], Iterator[Data]]) -> None:
         """Write the lines of what stdin has given before more of it is waited for."""
-        from .writers import Rows, opened
-
         with opened("-") as file:
-            rows = self._begun(Rows(file, "-"), "-")
+            rows = self._begun(file, "-")
 
             def handle(batch: Data) -> None:
-                self._add(iter([batch]), "-", rows)
+                self._write(batch, rows)
                 file.flush()
 
-            _hand_on(read, handle, _ROWS)
+            _hand_on(read, handle)
 
-    def _begun(self, rows: Rows, output: str) -> Rows:
+    def _begun(self, file: BinaryIO, output: str) -> Rows:
+        rows = Rows(file, output)
         if self.method or output.endswith(".csv"):
             name = [] if self.id is None else [self.id or "id"]
             rows.write([*name, "class", *(self.head if self.method else [])])
         return rows
 
-    def _add(self, batches: Iterator[Data], source: str, rows: Rows) -> None:
-        for predicted, numbers, ids in self.of(batches, source):
-            for i, label in enumerate(predicted.tolist()):
-                values = [] if numbers is None else numbers[i].tolist()
-                rows.write([*ids[i : i + 1], label, *values])
+    def _write(self, batch: Data, rows: Rows) -> None:
+        predicted, numbers, ids = self.of(batch)
+        for i, label in enumerate(predicted.tolist()):
+            values = [] if numbers is None else numbers[i].tolist()
+            rows.write([*ids[i : i + 1], label, *values])
 
-    def save(self, batches: Iterator[Data], source: str, output: str) -> None:
+    def save(self, batches: Iterator[Data], output: str) -> None:
         """Write an array: the numbers where they were asked for, else the classes."""
         import numpy as np
 
-        from .writers import opened
-
-        parts = [
-            predicted if numbers is None else numbers
-            for predicted, numbers, _ in self.of(batches, source)
-        ]
-        found = np.concatenate(parts) if parts else self.trained.predictor.classes_[:0]
+        found = [(p if numbers is None else numbers) for p, numbers, _ in map(self.of, batches)]
         with opened(output) as file:
-            np.save(file, found, allow_pickle=False)
+            np.save(file, np.concatenate(found), allow_pickle=False)
 
-    def collect(self, batches: Iterator[Data], source: str) -> dict[str, Any]:
+    def collect(self, batches: Iterator[Data]) -> dict[str, Any]:
         """All predictions, for JSON."""
-        found = list(self.of(batches, source))
+        found = [self.of(batch) for batch in batches]
         result: dict[str, Any] = {"predictions": [x for p, _, _ in found for x in p.tolist()]}
         if self.id is not None:
             result["ids"] = [id for _, _, ids in found for id in ids]
@@ -225,27 +211,21 @@ class _Predictions:
 
 
 def select(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file.")],
+    model: ModelPath,
     data: DataPath,
     *,
-    output: Annotated[
-        str,
-        typer.Option("--output", "-o", metavar="FILE", help=".npz, .npy, .csv or .tsv."),
-    ],
+    output: Annotated[str, option(".npz, .npy, .csv or .tsv.", "--output", "-o", metavar="FILE")],
     k: Annotated[
         str | None,
-        typer.Option("--k", "-k", metavar="N|10%|all", help="Fewer features than the model has."),
+        option("Fewer features than the model has.", "--k", "-k", metavar="N|10%|all"),
     ] = None,
     reading: DataOptions,
     json: AsJson = False,
 ) -> None:
     """Write the columns that a model has selected, with labels and names where there are some."""
-    check_place(output, model, data, reading.labels)
-    check_files(model, data, reading.labels)
+    check_files([output], [model, data, reading.labels])
     from ..readers.data import counted
-    from .models import parse_k
-    from .trained import Trained
-    from .writers import COLUMN_FORMATS, write_columns
+    from .features import Trained
 
     if output.rpartition(".")[2] not in COLUMN_FORMATS:
         raise typer.BadParameter(
@@ -260,7 +240,7 @@ def select(
         )
     if chosen_k is not None:
         trained = trained.with_k(chosen_k)
-    options = reading.like(trained.reading, data)
+    options = reading.completed(trained.reading, data)
     found = options.read(data, trained.n_features, trained.wanted)
     columns = trained.classifier.transform(trained.features(found, data))
     names = [str(name) for name in trained.names()]
@@ -299,18 +279,8 @@ def _watched_stdin(before: Callable[[], None]) -> Iterator[None]:
         sys.stdin = stdin
 
 
-def _hand_on(read: Callable[[], Iterator[Data]], handle: Callable[[Data], None], most: int) -> None:
-    """Read standard input, and handle what has come before more is waited for.
-
-    Parameters
-    ----------
-    read : callable
-        Gives the rows of standard input one by one.
-    handle : callable
-        Called with the rows that have come, at least one.
-    most : int
-        Rows that are handled together at most.
-    """
+def _hand_on(read: Callable[[], Iterator[Data]], handle: Callable[[Data], None]) -> None:
+    """Read standard input row by row, and handle the rows that have come before a wait for more."""
     from ..readers.steps import joined
 
     held: list[Data] = []
@@ -324,6 +294,6 @@ def _hand_on(read: Callable[[], Iterator[Data]], handle: Callable[[Data], None],
     with _watched_stdin(flush):
         for row in read():
             held.append(row)
-            if len(held) == most:
+            if len(held) == _ROWS:
                 flush()
         flush()

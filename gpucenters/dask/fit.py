@@ -12,6 +12,7 @@ from sklearn.base import clone
 from ..arrays.inputs import concatenated
 from ..estimators.base import CenterClassifier
 from ..estimators.centers import L1CenterClassifier
+from ..estimators.fitted import check_parameters
 from ..estimators.from_statistics import StatisticsClassifier
 from ..estimators.validation import balanced, encode, host_labels
 from .medians import class_weights, fit_medians
@@ -90,7 +91,7 @@ def fit(estimator: Model, X: Any, y: Any, sample_weight: Any = None, client: Any
             "gpucenters.dask.fit() takes the models that statistics determine, and "
             f"L1CenterClassifier; got {type(estimator).__name__}."
         )
-    estimator._check_parameters()
+    check_parameters(estimator)
     with out_of_the_pool():
         return _fitted(clone(estimator), X, y, sample_weight, current_client(client))
 

@@ -20,7 +20,7 @@ from ..blocks.samples import check_weights, make_samples, raise_without_weight
 from ..blocks.sparse import SparseBlock
 from ..blocks.validation import raise_overflow
 from ..estimators.centers import L1CenterClassifier, L2CenterClassifier
-from ..estimators.fitted import Fitted
+from ..estimators.fitted import Fitted, FittedModel, commit
 from ..estimators.naive_bayes import SparseBernoulliNB
 from ..estimators.validation import encode_against, host_labels, work_backend
 from ..reductions.medians import absolute_sums, stored_per_column
@@ -107,12 +107,10 @@ def _count(
         codes = encode_against(host_labels(y, CALLER, checked.shape[0]), classes)
 
         def count(ctx: Context) -> Counts:
-            block, samples = model._enter(checked, codes, classes, sample_weight, ctx)
+            block, (n, k) = as_block(checked, ctx.backend, checked=True), (len(codes), len(classes))
             assert isinstance(block, SparseBlock)
-            share = 1.0 / weight[samples.codes]
-            if samples.sample_weight is not None:
-                share = share * samples.sample_weight
-            loss = to_numpy(absolute_sums(block, share, ctx))
+            samples = make_samples(codes, n, ctx.backend, n_classes=k, sample_weight=sample_weight)
+            loss = to_numpy(absolute_sums(block, samples.shares(weight), ctx))
             if not np.all(np.isfinite(loss)):
                 block.check_finite(False, ctx)
                 raise_overflow(int(np.flatnonzero(~np.isfinite(loss))[0]))
@@ -261,7 +259,7 @@ def _solve(
             X = sparse_module(here.xp).vstack(pieces, format="csc")
         else:
             X = here.xp.concat(pieces, axis=0)
-    centers = model.fit(X, y, sample_weight=weight)._centers().to(HOST)
+    centers = FittedModel(model.fit(X, y, sample_weight=weight)).centers.to(HOST)
     assert isinstance(centers, L1Centers)
     return Solved(columns, centers)
 
@@ -311,7 +309,7 @@ def fit_medians(
     solved = solve_ranges(client, model, data, form, rows, _ranges(settled), token)
     centers = _assembled(solved, settled, len(classes))
     fitted = Fitted(HOST, centers, {"k": model.k}, selection=centers.select(model.k))
-    model._commit(form.attributes, classes, fitted)
+    commit(model, form.attributes, classes, fitted)
     return model if model.device in (None, "cpu") else model.to(model.device)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 
 from ..arrays.backend import backend_of
+from ..estimators.fitted import FittedModel
 from ..estimators.from_statistics import StatisticsClassifier
 from ..estimators.validation import check_container
 from ..statistics.base import Statistics
@@ -119,25 +120,24 @@ def _add(
         if X.shape[0] == 0:
             return model
         require_form(X, form)
-        model = copy.copy(model)
         if read is not None:
             X = check_container(X, "gpucenters.dask.fit")
             with backend_of(X).current():
                 X = read(X)
-        _bring_sums(model, X)
-        return model.partial_fit(X, y, classes=classes, sample_weight=weight)
+        return _copied(model, X).partial_fit(X, y, classes=classes, sample_weight=weight)
     except Exception as error:
         raise named(error, i) from error
 
 
-def _bring_sums(model: Any, X: Any) -> None:
-    """Move the sums to the device of X: the partitions of a lane may lie on several."""
+def _copied(model: Any, X: Any) -> Any:
+    """A copy with sums on the device of X: the partitions of a lane may lie on several."""
     here = backend_of(X)
-    if not hasattr(model, "_fitted") or model.device is not None or model._fitted.backend == here:
-        return
+    if not hasattr(model, "classes_") or model.device is not None:
+        return copy.copy(model)
+    fitted = FittedModel(model)
     with here.current():
-        sums = model._fitted.share().moved(here)
-    model._fitted = model._fitted.shared_with(backend=here, statistics=sums)
+        sums = fitted.state.share().moved(here)
+    return fitted.copy(backend=here, statistics=sums)
 
 
 def _merge(parts: list[Any]) -> Statistics | None:
@@ -151,9 +151,9 @@ def _merge(parts: list[Any]) -> Statistics | None:
 def _statistics(part: Any) -> Statistics | None:
     if part is None or isinstance(part, Statistics):
         return part
-    if not hasattr(part, "_fitted"):  # all its partitions are empty
+    if not hasattr(part, "classes_"):  # all its partitions are empty
         return None
-    statistics = copy.copy(part._fitted.share())
+    statistics = copy.copy(FittedModel(part).state.share())
     statistics.classes = part.classes_
     statistics.feature_names = getattr(part, "feature_names_in_", None)
     return statistics

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
@@ -17,12 +16,12 @@ from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.convert import as_block, put_columns, take_columns
 from ..solvers.centers import Centers
+from ..solvers.data import log_priors
 from ..solvers.decisions import log_softmax, softmax
 from ..solvers.null_gains import NullGain
-from ..solvers.priors import log_priors
 from ..solvers.selection import Selection, check_k
-from .fitted import learned
-from .model import Classifier, read_only
+from .fitted import FittedModel, learned, read_only
+from .model import Classifier
 from .validation import check_backend, check_container, check_X
 
 __all__ = ["CenterClassifier", "Classifier", "check_center_classifier", "read_only"]
@@ -102,13 +101,10 @@ class CenterClassifier(Classifier):
         model
             Equal to one fitted with this k on the same data.
         """
-        fitted = self._ready()
-        new = copy.copy(self)
-        new.k = k
-        centers = self._centers()
+        fitted, centers = FittedModel(self), self._centers()
         selection = self._run(lambda ctx: centers.select(k, ctx))
-        params = fitted.params | {"k": k}
-        new._fitted = fitted.shared_with(params=params, selection=selection)
+        new = fitted.copy(params=fitted.state.params | {"k": k}, selection=selection)
+        new.k = k
         return new
 
     # --- predicting ----------------------------------------------------------------------------
@@ -204,7 +200,7 @@ class LinearClassifier(Classifier):
         """(coefficients of all features, constants)."""
 
         def widen(centers: Centers, selection: Selection, ctx: Context) -> tuple[Array, Array]:
-            shift, coef, offset, _ = decision.form
+            shift, coef, offset, *_ = decision.form
             xp = ctx.backend.xp
             coef_ = self._widened(xp.permute_dims(coef, (1, 0)), ctx)
             intercept = offset - shift @ coef

@@ -12,7 +12,7 @@ from ..arrays.namespace import array_namespace, to_numpy
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..solvers.blocked import WithinBlocks
-from ..solvers.priors import check_alpha, class_log_prior
+from ..solvers.data import check_alpha, class_log_prior
 from .base import FeatureSelector, read_only
 from .fitted import learned
 from .from_statistics import StatisticsClassifier
@@ -101,7 +101,7 @@ class LikelihoodRatioTests(StatisticsClassifier):
         """(gain without smoothing, p-value) of each feature, on the host."""
 
         def make(centers: Any, chosen: Any, ctx: Context) -> tuple[np.ndarray, np.ndarray]:
-            statistics, met = self._needed_statistics("pvalues_"), self._fitted.met
+            statistics, met = self._ready().needed_statistics("pvalues_"), self._fitted.met
             statistics = statistics if met is None else statistics.of_classes(met)
             gain = self._likelihood_ratio(statistics, ctx)
             return read_only(to_numpy(gain)), read_only(self._tail(gain, statistics))
@@ -144,4 +144,4 @@ class CountNaiveBayes(ClassPriors):
         """Sum of each class and feature, without smoothing; float64, (n_classes, n_features)."""
         # Shared, so that the next batch is added to a copy.
         self._ready().share()
-        return read_only(self._needed_statistics("feature_count_").total)
+        return read_only(self._ready().needed_statistics("feature_count_").total)

@@ -12,11 +12,11 @@ from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.inputs import exact_values
 from ..blocks import Block
 from ..blocks.samples import Samples, raise_without_weight
-from ..solvers.centers import Centers, needs_full
-from ..solvers.selection import warn
+from ..solvers.centers import Centers
+from ..solvers.selection import Selection, warn
 from ..statistics.base import Recipe, Statistics
 from .base import CenterClassifier
-from .fitted import Fitted
+from .fitted import Fitted, adopt, commit, labels
 from .validation import (
     check_backend,
     check_X,
@@ -100,13 +100,6 @@ class StatisticsClassifier(CenterClassifier):
         centers = self._solve_from(statistics, params, ctx)
         return Fitted(block.backend, centers, params, statistics)
 
-    def _needed_statistics(self, what: str) -> Statistics:
-        """The statistics; raises where the model came from a file that does not hold them."""
-        statistics = self._ready().statistics
-        if statistics is None:
-            raise needs_full(what)
-        return statistics
-
     # --- statistics ----------------------------------------------------------------------------
 
     def statistics(
@@ -156,12 +149,12 @@ class StatisticsClassifier(CenterClassifier):
         if nonzero and self._recipe().kind == "cross moments":
             raise ValueError(f"the statistics of {type(self).__name__} have no nonzero counts.")
         checked, attributes = validated(self, X, in_parts=True)
-        labels = host_labels(y, type(self).__name__, checked.shape[0])
+        given = host_labels(y, type(self).__name__, checked.shape[0])
         if classes is None:
-            known, codes = encode(labels)
+            known, codes = encode(given)
         else:
             known = self._given(classes)
-            codes = encode_against(labels, known)
+            codes = encode_against(given, known)
 
         def make(ctx: Context) -> Statistics:
             block, samples = self._enter(checked, codes, known, sample_weight, ctx)
@@ -202,27 +195,20 @@ class StatisticsClassifier(CenterClassifier):
                 f"{name} with these parameters needs {self._recipe()}, got {statistics.recipe}. "
                 "Make the statistics with the parameters of this model."
             )
-        raise_for_one_class(name, _labels(statistics))
-        raise_without_weight(statistics.count, _labels(statistics))
+        raise_for_one_class(name, labels(statistics))
+        raise_without_weight(statistics.count, labels(statistics))
+        return self._fit_to_own(statistics.to(work_backend(self, statistics.total)))
+
+    def _fit_to_own(self, statistics: Statistics) -> Self:
+        """`fit_statistics` without checks and a copy."""
         self._check_classes(tuple(statistics.class_weight))
-        statistics = statistics.to(work_backend(self, statistics.total))
         params = self._params()
 
-        def solve(ctx: Context) -> Fitted:
+        def solve(ctx: Context) -> tuple[Centers, Selection]:
             centers = self._solve_from(statistics, params, ctx)
-            selection = centers.select(self.k, ctx)
-            return Fitted(ctx.backend, centers, params, statistics, selection)
+            return centers, centers.select(self.k, ctx)
 
-        return self._adopt(run_with_oom_retry(solve, statistics.backend, self.memory_budget))
-
-    def _adopt(self, fitted: Fitted) -> Self:
-        """Take a fitted state, whose statistics say what the classes and features are."""
-        statistics = fitted.statistics
-        assert statistics is not None
-        attributes: dict[str, Any] = {"n_features_in_": statistics.shape[1]}
-        if statistics.feature_names is not None:
-            attributes["feature_names_in_"] = statistics.feature_names
-        self._commit(attributes, _labels(statistics), fitted)
+        adopt(self, statistics, *run_with_oom_retry(solve, statistics.backend, self.memory_budget))
         return self
 
     # --- batches -------------------------------------------------------------------------------
@@ -263,7 +249,7 @@ class StatisticsClassifier(CenterClassifier):
             checked, attributes = validated(self, X, in_parts=True)
             backend = work_backend(self, checked)
         else:
-            kept = self._needed_statistics("partial_fit")
+            kept = self._ready().needed_statistics("partial_fit")
             self._check_streaming(self._fitted.params)
             checked, attributes = check_X(self, X, reset=False, in_parts=True), {}
             check_backend(self, checked, "partial_fit")
@@ -282,7 +268,7 @@ class StatisticsClassifier(CenterClassifier):
         statistics = run_with_oom_retry(add, backend, self.memory_budget, verbose=self.verbose)
         fitted = Fitted(backend, None, params, statistics)
         if first:
-            self._commit(attributes, known, fitted)
+            commit(self, attributes, known, fitted)
         else:
             self._fitted = fitted
         return self
@@ -331,9 +317,3 @@ class StatisticsClassifier(CenterClassifier):
             )
             statistics, fitted.met = statistics.of_classes(met), tuple(met)
         return self._run(lambda ctx: self._solve_from(statistics, params, ctx))
-
-
-def _labels(statistics: Statistics) -> np.ndarray:
-    """The labels of the classes of statistics, or their numbers."""
-    labels: Any = statistics.classes
-    return np.arange(statistics.shape[0]) if labels is None else labels

@@ -15,15 +15,15 @@ from ..arrays.typing import Array
 from ..blocks import Block
 from ..reductions.distances import distance_scores
 from ..solvers.blocked import GaussianBlocks
-from ..solvers.densities import negative_log_density
+from ..solvers.data import check_priors, log_priors
 from ..solvers.gaussian import (
     GaussianCenters,
     check_gaussian,
     gaussian_ratio,
+    negative_log_density,
     solve_gaussian,
 )
 from ..solvers.null_gains import NullGain, gaussian_null_gain
-from ..solvers.priors import check_priors, log_priors
 from ..statistics.base import Recipe
 from ..statistics.moments import ClassMoments
 from .base import read_only
@@ -186,8 +186,7 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
 
         def variances(centers: Any, chosen: Any, ctx: Context) -> Array:
             held, columns = centers.located(chosen.support)
-            of_met = held.variances_at(columns)
-            return read_only(self._of_every_class(of_met, held.tied_variance(columns)))
+            return read_only(self._of_every_class(*held.variances_at(columns)))
 
         return self._cached("variances", variances)
 

@@ -14,9 +14,9 @@ from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.namespace import array_namespace
 from ..arrays.typing import Array
 from ..blocks.convert import as_block, scale_columns
-from ..blocks.samples import check_every_class, make_samples
+from ..blocks.samples import make_samples, raise_without_weight
 from ..blocks.transforms import NotNegative
-from ..solvers.priors import check_alpha
+from ..solvers.data import check_alpha
 from ..statistics.base import Recipe
 from .score_functions import log_share_ratio
 from .validation import (
@@ -143,7 +143,7 @@ class LogRatioScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             block = replace(block, transform=NotNegative(name))
             k = len(classes)
             samples = make_samples(codes, n, ctx.backend, n_classes=k, sample_weight=sample_weight)
-            check_every_class(samples, classes)
+            raise_without_weight(samples.count, classes)
             sums = Recipe("class sums").of(block, samples, ctx)
             pairs = [sums] if k == 2 else sums.one_vs_rest()
             return ctx.backend.xp.stack([log_share_ratio(pair, ctx, alpha) for pair in pairs])

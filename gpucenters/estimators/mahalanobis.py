@@ -20,8 +20,8 @@ from ..solvers.covariance import (
     given_covariance,
     is_named,
 )
+from ..solvers.data import check_priors
 from ..solvers.mahalanobis import MahalanobisCenters, solve_mahalanobis
-from ..solvers.priors import check_priors
 from ..solvers.selection import Selection
 from ..statistics.base import Recipe
 from ..statistics.cross_moments import CrossMoments, check_size
@@ -249,7 +249,7 @@ class MahalanobisCenterClassifier(
     def _moments(self) -> CrossMoments:
         """The moments of the classes met."""
         self._centers()
-        statistics, met = self._needed_statistics("covariance_"), self._fitted.met
+        statistics, met = self._ready().needed_statistics("covariance_"), self._fitted.met
         assert isinstance(statistics, CrossMoments)
         return statistics if met is None else statistics.of_classes(met)
 

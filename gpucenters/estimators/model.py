@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import numbers
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,12 +19,12 @@ from ..arrays.namespace import array_namespace, to_numpy
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.convert import as_block
-from ..blocks.samples import Samples, check_every_class, make_samples
+from ..blocks.samples import Samples, make_samples, raise_without_weight
 from ..blocks.transforms import ValueTransform
 from ..solvers.centers import Centers
 from ..solvers.decisions import Decision
 from ..solvers.selection import Selection
-from .fitted import Fitted, learned
+from .fitted import Fitted, FittedModel, commit, learned, read_only
 from .validation import (
     accuracy,
     check_backend,
@@ -111,7 +110,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
         def solve(ctx: Context) -> Fitted:
             block, samples = self._enter(checked, codes, classes, sample_weight, ctx)
-            check_every_class(samples, classes)
+            raise_without_weight(samples.count, classes)
             fitted = self._solve(block, samples, ctx)
             assert fitted.centers is not None
             fitted.selection = self._select(fitted.centers, ctx)
@@ -119,7 +118,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
         backend, budget = work_backend(self, checked), self.memory_budget
         fitted = run_with_oom_retry(solve, backend, budget, verbose=self.verbose)
-        self._commit(attributes, classes, fitted)
+        commit(self, attributes, classes, fitted)
         if self.verbose:
             self._report(checked.shape)
         return self
@@ -129,13 +128,6 @@ class Classifier(ClassifierMixin, BaseEstimator):
         classes, codes = encode(host_labels(y, type(self).__name__, n_samples))
         raise_for_one_class(type(self).__name__, classes)
         return classes, codes
-
-    def _commit(self, attributes: dict[str, Any], classes: np.ndarray, fitted: Fitted) -> None:
-        """Set all fitted attributes in one assignment, which no interrupt can divide."""
-        of_data = ("feature_names_in_", "_reading")
-        kept = {n: value for n, value in self.__dict__.items() if n not in of_data}
-        new = {"classes_": read_only(classes), "_fitted": fitted}
-        self.__dict__ = kept | attributes | new
 
     def __copy__(self) -> Self:
         new = self.__class__.__new__(self.__class__)
@@ -385,16 +377,15 @@ class Classifier(ClassifierMixin, BaseEstimator):
             raise ValueError("to() needs the name of a device: 'cpu', 'cuda', 'cuda:N' or 'auto'.")
         with fitted.backend.current():
             backend = resolve_backend(device, fitted.backend.zeros(1))
-        new = copy.copy(self)
-        new.device = device
         with backend.current():
             centers = fitted.centers and fitted.centers.to(backend)
             statistics = fitted.share()
             statistics = statistics and statistics.moved(backend)
             selection = fitted.selection and fitted.selection.to(backend)
-        new._fitted = fitted.shared_with(
+        new = FittedModel(self).copy(
             backend=backend, centers=centers, statistics=statistics, selection=selection
         )
+        new.device = device
         return new
 
     def save(self, path: Any, full: bool = False) -> None:
@@ -429,11 +420,3 @@ class Classifier(ClassifierMixin, BaseEstimator):
         from ..files import save
 
         save(self, path, full=full)
-
-
-def read_only(x: Any) -> Any:
-    """``x``; of NumPy's a read-only view, since copies of a model share the array."""
-    if isinstance(x, np.ndarray):
-        x = x.view()
-        x.flags.writeable = False
-    return x

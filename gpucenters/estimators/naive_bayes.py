@@ -22,6 +22,7 @@ from ..solvers.bernoulli import (
     solve_bernoulli,
 )
 from ..solvers.blocked import BernoulliBlocks
+from ..solvers.data import check_alpha
 from ..solvers.multinomial import (
     DEFAULT_TOL,
     MultinomialCenters,
@@ -30,7 +31,6 @@ from ..solvers.multinomial import (
     solve_multinomial,
 )
 from ..solvers.null_gains import NullGain, bernoulli_null_gain, multinomial_null_gain
-from ..solvers.priors import check_alpha
 from ..solvers.selection import Selection
 from ..statistics.base import Recipe
 from ..statistics.class_sums import ClassSums

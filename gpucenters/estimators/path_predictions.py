@@ -13,8 +13,7 @@ from ..arrays.grid import ranges
 from ..arrays.namespace import array_namespace, to_numpy
 from ..arrays.typing import Array
 from ..solvers.decisions import scores_of_supports, softmax
-from ..solvers.path import score_path
-from ..solvers.path_scores import Path
+from ..solvers.path import Path, score_path
 from .base import CenterClassifier
 from .validation import check_backend, check_X
 
@@ -108,7 +107,7 @@ def predict_path(
         row = (q + 1) * len(ks)
         shared = ctx.shared_by_threads(n * row)
         step = shared.budget // (8 * _WORKSPACE * row)
-        if path.in_parts:
+        if path.in_parts and not ctx.backend.sync_is_expensive:
             step = min(step, max(_LEAST_ROWS, _IN_CACHE // row))
 
         def score(rows: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:

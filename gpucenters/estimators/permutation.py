@@ -7,7 +7,7 @@ import math
 import numbers
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -118,7 +118,7 @@ class PermutationGains:
 
     @classmethod
     def _of(
-        cls, found: PermutationCounts, permutations: Permutations, names: np.ndarray | None
+        cls, found: PermutationCounts, permutations: LabelPermutations, names: np.ndarray | None
     ) -> PermutationGains:
         """P-values from counts; the observed labels are one vector more."""
         order: Any = found.order
@@ -265,7 +265,7 @@ def permutation_gains(
     n = checked.shape[0]
     codes = encode_against(host_labels(y, "permutation_gains", n), model.classes_)
     codes = codes.astype(np.min_scalar_type(len(model.classes_) - 1))
-    permutations = permutations_of(codes, groups, permute, int(count), random_state)
+    permutations = LabelPermutations.of(codes, groups, permute, int(count), random_state)
 
     def task(ctx: Context) -> PermutationCounts:
         block, samples = model._enter(checked, codes, model.classes_, None, ctx)
@@ -287,39 +287,7 @@ def benjamini_hochberg(pvalues: np.ndarray) -> np.ndarray:
     return q
 
 
-def permutations_of(
-    codes: np.ndarray, groups: Any, permute: str, count: int, random_state: Any
-) -> Permutations:
-    """The permutations that the parameters of `permutation_gains` ask for."""
-    if permute not in ("within", "groups"):
-        raise ValueError(f"permute={permute!r} is not valid: use 'within' or 'groups'.")
-    if groups is None:
-        if permute == "groups":
-            raise ValueError("permute='groups' needs groups: the group of each sample.")
-        return Permutations(codes, np.zeros(len(codes), dtype=np.intp), count, random_state)
-    found = check_groups(groups, len(codes))
-    names, first, members = np.unique(found, return_index=True, return_inverse=True)
-    of_groups = codes[first]
-    constant = codes == of_groups[members]
-    if permute == "groups":
-        if not constant.all():
-            row = int(np.argmin(constant))
-            raise ValueError(
-                "permute='groups' exchanges the labels of whole groups, but those of group "
-                f"{found[row]} are not all equal: rows {first[members[row]]} and {row} differ. "
-                "Use permute='within'."
-            )
-        one = np.zeros(len(names), dtype=np.intp)
-        return Permutations(of_groups, one, count, random_state, members)
-    if constant.all():
-        raise ValueError(
-            "the labels cannot be permuted: within each of the groups all of them are equal. "
-            "Use permute='groups' to exchange the labels of whole groups."
-        )
-    return Permutations(codes, members, count, random_state)
-
-
-class Permutations:
+class LabelPermutations:
     """Permutations of class codes within groups: at random, or all distinct ones if few.
 
     Parameters
@@ -360,6 +328,38 @@ class Permutations:
         else:
             self._seeds = random.randint(2**31 - 1, size=(count, 2))
         self.count = len(self._all if self.exact else self._seeds)
+
+    @classmethod
+    def of(
+        cls, codes: np.ndarray, groups: Any, permute: str, count: int, random_state: Any
+    ) -> Self:
+        """The permutations that the parameters of `permutation_gains` ask for."""
+        if permute not in ("within", "groups"):
+            raise ValueError(f"permute={permute!r} is not valid: use 'within' or 'groups'.")
+        if groups is None:
+            if permute == "groups":
+                raise ValueError("permute='groups' needs groups: the group of each sample.")
+            return cls(codes, np.zeros(len(codes), dtype=np.intp), count, random_state)
+        found = check_groups(groups, len(codes))
+        names, first, members = np.unique(found, return_index=True, return_inverse=True)
+        of_groups = codes[first]
+        constant = codes == of_groups[members]
+        if permute == "groups":
+            if not constant.all():
+                row = int(np.argmin(constant))
+                raise ValueError(
+                    "permute='groups' exchanges the labels of whole groups, but those of group "
+                    f"{found[row]} are not all equal: rows {first[members[row]]} and {row} differ. "
+                    "Use permute='within'."
+                )
+            one = np.zeros(len(names), dtype=np.intp)
+            return cls(of_groups, one, count, random_state, members)
+        if constant.all():
+            raise ValueError(
+                "the labels cannot be permuted: within each of the groups all of them are equal. "
+                "Use permute='groups' to exchange the labels of whole groups."
+            )
+        return cls(codes, members, count, random_state)
 
     def _few_are_distinct(self, most: int) -> bool:
         """Whether there are at most so many distinct label vectors."""

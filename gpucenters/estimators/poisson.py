@@ -17,6 +17,7 @@ from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.transforms import NotNegative
 from ..solvers.blocked import PoissonBlocks
+from ..solvers.data import check_alpha
 from ..solvers.decisions import Decision
 from ..solvers.null_gains import NullGain, poisson_null_gain
 from ..solvers.poisson import (
@@ -26,7 +27,6 @@ from ..solvers.poisson import (
     poisson_ratio,
     solve_poisson,
 )
-from ..solvers.priors import check_alpha
 from ..statistics.base import Recipe
 from ..statistics.class_sums import ExposedSums
 from .base import read_only
@@ -154,7 +154,7 @@ class SparsePoissonNB(ExposedClassifier, CountNaiveBayes, LikelihoodRatioTests):
 
     def _check_streaming(self, params: dict[str, Any]) -> None:
         super()._check_streaming(params)
-        before = self._needed_statistics("partial_fit").recipe.exposure == "given"
+        before = self._ready().needed_statistics("partial_fit").recipe.exposure == "given"
         if before != (self._of_rows is not None):
             raise ValueError("exposure= must be handed to each call of partial_fit, or to none.")
 

@@ -16,7 +16,7 @@ from ..blocks.convert import as_block
 from ..blocks.samples import Samples, make_samples
 from ..blocks.transforms import NotNegative
 from ..solvers.bernoulli import binarized
-from ..solvers.priors import check_alpha
+from ..solvers.data import check_alpha
 from ..statistics.base import Recipe
 from ..statistics.class_sums import ClassSums, feature_sums
 from .gaussian import SparseGaussianNB

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import replace
 from typing import Any, Self
 
@@ -10,13 +9,13 @@ from .._docstrings import filled
 from ..arrays.context import Context
 from ..blocks import Block
 from ..solvers.centers import needs_full
+from ..solvers.data import check_priors
 from ..solvers.null_gains import NullGain, shrunken_null_gain
-from ..solvers.priors import check_priors
 from ..solvers.shrunken import ShrunkenCenters, check_offset, check_threshold, solve_shrunken
 from ..statistics.base import Recipe
 from ..statistics.moments import ClassMoments
 from .base import FeatureSelector, LinearClassifier
-from .fitted import learned
+from .fitted import FittedModel, learned
 from .from_statistics import StatisticsClassifier
 from .validation import snapshot
 
@@ -180,16 +179,15 @@ class ShrunkenCentroidClassifier(LinearClassifier, FeatureSelector, StatisticsCl
         return self._at("all", float(threshold))
 
     def _at(self, k: Any, threshold: float | None) -> Self:
-        centers, fitted = self._centers(), self._ready()
+        fitted, centers = FittedModel(self), self._centers()
         if isinstance(centers, ShrunkenCenters):
             centers = replace(centers, threshold=threshold)
-        elif threshold is not None or fitted.params["threshold"] is not None:
+        elif threshold is not None or fitted.state.params["threshold"] is not None:
             raise needs_full("Another threshold")
-        new = copy.copy(self)
-        new.k, new.threshold = k, threshold
         selection = self._run(lambda ctx: centers.select(k, ctx))
-        params = fitted.params | {"k": k, "threshold": threshold}
-        new._fitted = fitted.shared_with(params=params, centers=centers, selection=selection)
+        params = fitted.state.params | {"k": k, "threshold": threshold}
+        new = fitted.copy(params=params, centers=centers, selection=selection)
+        new.k, new.threshold = k, threshold
         return new
 
     def _held(self) -> tuple[ShrunkenCenters, Any]:

@@ -15,7 +15,7 @@ from .. import _models
 from ..arrays.backend import HOST, Backend, DeviceUnavailableError, resolve_backend
 from ..arrays.namespace import is_cupy
 from ..estimators.base import Classifier, FeatureSelector
-from ..estimators.fitted import Fitted
+from ..estimators.fitted import Fitted, FittedModel, commit
 from ..estimators.from_statistics import StatisticsClassifier
 from ..multiclass import (
     NestedDichotomiesClassifier,
@@ -23,6 +23,7 @@ from ..multiclass import (
     OneVsRestClassifier,
     OutputCodeClassifier,
 )
+from ..multiclass.copies import joint_model, restore
 from ..multiclass.decomposition import Decomposition
 from ..solvers.centers import SupportCenters, keep_support, needs_full
 from .container import read, write
@@ -108,9 +109,9 @@ def save(model: Classifier | Decomposition | Pipeline, path: Any, *, full: bool 
     names, vectorizer, model, second = _split(model)
     check_is_fitted(model)
     if isinstance(model, Decomposition):
-        model._require_shared()
+        joint, full = joint_model(model), True
         document["decomposition"] = pack_decomposition(model, packer)
-        model, full = model._joint, True
+        model = joint
     name = type(model).__name__
     if MODELS.get(name) is not type(model):
         inner = " Its best_estimator_ is one." if hasattr(model, "best_estimator_") else ""
@@ -181,7 +182,7 @@ def _of_columns(
 
 def _whole(model: Classifier) -> Fitted:
     """The state with everything; raises where the model holds its support alone."""
-    fitted = model._ready()
+    fitted = FittedModel(model).state
     lacks_statistics = isinstance(model, StatisticsClassifier) and fitted.statistics is None
     if lacks_statistics or isinstance(fitted.centers, SupportCenters):
         raise needs_full("save(full=True)")
@@ -190,9 +191,10 @@ def _whole(model: Classifier) -> Fitted:
 
 def _of_support(model: Classifier) -> Fitted:
     """The state with what the selected features need; solves a stream for them."""
-    centers, selection, m = model._centers(), model._selection(), model.n_features_in_
-    kept = model._run(lambda ctx: keep_support(centers, selection, m, ctx))
-    return replace(model._fitted, centers=kept, selection=selection, statistics=None)
+    fitted, m = FittedModel(model), model.n_features_in_
+    centers, selection = fitted.centers, fitted.selection
+    kept = fitted.run(lambda ctx: keep_support(centers, selection, m, ctx))
+    return replace(fitted.state, centers=kept, selection=selection, statistics=None)
 
 
 def load(path: Any, device: str | None = None) -> Any:
@@ -260,14 +262,15 @@ def _unpacked(
         params = {n: unpacker.unpack(v) for n, v in section["params"].items()}
         known = {n: v for n, v in section["attributes"].items() if n in _ATTRIBUTES}
         attributes = {n: unpacker.unpack(v) for n, v in known.items()}
-        fitted = {n: unpacker.unpack(section["fitted"][n]) for n in _FITTED}
+        parts = {n: unpacker.unpack(section["fitted"][n]) for n in _FITTED}
     model: Any = MODELS[section["class"]](**params)
-    model._commit(attributes, attributes.pop("classes_"), Fitted(backend=backend, **fitted))
-    check_fitted(model)
+    fitted = Fitted(backend=backend, **parts)
+    commit(model, attributes, attributes.pop("classes_"), fitted)
+    check_fitted(model, fitted)
     if device is not None:
         model.device = device
     if wrapper is not None:
-        if not isinstance(model, StatisticsClassifier) or model._fitted.statistics is None:
+        if not isinstance(model, StatisticsClassifier) or fitted.statistics is None:
             raise ValueError("it has no class statistics.")
         model = unpack_decomposition(wrapper, model, unpacker)
     if steps is None:
@@ -340,13 +343,12 @@ def unpack_decomposition(section: dict[str, Any], joint: Any, unpacker: Unpacker
         raise ValueError(f"this gpucenters does not know the model {section['class']!r}.")
     params = {n: unpacker.unpack(v) for n, v in section["params"].items()}
     model = DECOMPOSITIONS[section["class"]](clone(joint), **params)
-    model._validate_params()
     book = unpacker.unpack(section["code_book"])
     if (book is not None) != isinstance(model, NestedDichotomiesClassifier | OutputCodeClassifier):
         raise ValueError("its code_book does not fit the rest.")
     if book is not None:
         _check(book, len(joint.classes_), nested=isinstance(model, NestedDichotomiesClassifier))
-    model._restore(joint, book)
+    restore(model, joint, book)
     return model
 
 

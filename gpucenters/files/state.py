@@ -26,6 +26,7 @@ from ..arrays.backend import Backend
 from ..arrays.namespace import array_namespace, is_array, to_numpy
 from ..arrays.typing import Array
 from ..estimators.base import Classifier
+from ..estimators.fitted import Fitted
 from ..solvers.centers import Centers, SupportCenters
 from ..solvers.gmeb.hyperplanes import Hyperplanes
 from ..solvers.selection import Selection
@@ -172,9 +173,9 @@ class Unpacker:
 # device.
 
 
-def check_fitted(model: Classifier) -> None:
+def check_fitted(model: Classifier, fitted: Fitted) -> None:
     """Raise a ValueError unless the parts of a fitted model fit together."""
-    fitted, m, names = model._fitted, model.n_features_in_, vars(model).get("feature_names_in_")
+    m, names = model.n_features_in_, vars(model).get("feature_names_in_")
     _require(model.classes_.ndim == 1 and len(model.classes_) > 1, "classes_")
     _require(isinstance(m, int) and 0 < m <= _MOST_FEATURES, "n_features_in_")
     _require(names is None or names.shape == (m,), "feature_names_in_")

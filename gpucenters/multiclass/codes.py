@@ -20,6 +20,7 @@ from ..arrays.grid import ranges
 from ..arrays.namespace import is_numpy
 from ..arrays.typing import Array
 from ..estimators.base import CenterClassifier
+from ..estimators.fitted import FittedModel
 from ..solvers.decisions import one_vs_rest, softmax
 from ..statistics import Statistics
 from .copies import has
@@ -92,7 +93,7 @@ class OneVsRestClassifier(Decomposition, multiclass.OneVsRestClassifier):
 
     def _predict_codes(self, X: Any, method: str) -> tuple[Array, Backend]:
         scores, backend = self._scores(X, method)
-        with self._joint._fitted.backend.current():
+        with FittedModel(self._joint).backend.current():
             return largest(scores), backend
 
     @property
@@ -149,7 +150,7 @@ class OneVsRestClassifier(Decomposition, multiclass.OneVsRestClassifier):
             backend = backend_of(scores)
             scores = scores[:, None] if scores.ndim == 1 else scores
         with backend_of(scores).current():
-            factor = self.estimators_[0]._per_score
+            factor = FittedModel(self.estimators_[0]).per_score
             of_classes = softmax if scores.shape[1] == 1 else one_vs_rest
             return backend.move(of_classes(scores, factor))
 
@@ -213,7 +214,7 @@ class OneVsOneClassifier(Decomposition, multiclass.OneVsOneClassifier):
         """
         models, k = self.estimators_, len(self.classes_)
         pairs = list(itertools.combinations(range(k), 2))
-        ctx = Context.of(self._joint._ready().backend, self._joint.memory_budget)
+        ctx = Context.of(FittedModel(self._joint).backend, self._joint.memory_budget)
         n = _num_samples(X)
         xp, votes, confidence = ctx.backend.xp, [0.0] * k, [0.0] * k
         for first, last in ranges(len(models), max(1, ctx.budget // (32 * max(n, 1)))):
@@ -230,8 +231,8 @@ class OneVsOneClassifier(Decomposition, multiclass.OneVsOneClassifier):
 
     def _predict_codes(self, X: Any, method: str) -> tuple[Array, Backend]:
         votes, backend = self._votes(X, method)
-        with self._joint._fitted.backend.current():
-            return self._joint._fitted.backend.xp.argmax(votes, axis=1), backend
+        with FittedModel(self._joint).backend.current():
+            return FittedModel(self._joint).backend.xp.argmax(votes, axis=1), backend
 
     @has("decision_function")
     def decision_function(self, X: Any) -> Array:
@@ -326,7 +327,7 @@ class OutputCodeClassifier(Decomposition, multiclass.OutputCodeClassifier):
 
     def _predict_codes(self, X: Any, method: str) -> tuple[Array, Backend]:
         scores, backend = self._scores(X, method)
-        here = self._joint._fitted.backend
+        here = FittedModel(self._joint).backend
         with here.current():
             if is_numpy(here.xp):  # scikit-learn's own function, for its rounding
                 return pairwise_distances_argmin(scores, self.code_book_), backend

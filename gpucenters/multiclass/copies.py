@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ..estimators.fitted import FittedModel
 from ..estimators.from_statistics import StatisticsClassifier
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -72,9 +73,9 @@ class Copies:
             new = copy.copy(self)
             new.estimator, new._estimators = clone(self.estimator).set_params(k=k), models
             return new
-        joint, fitted = copy.copy(self._joint), self._joint._ready()
+        fitted = FittedModel(self._joint)
+        joint = fitted.copy(params=fitted.state.params | {"k": k}, selection=None)
         joint.k = k
-        joint._fitted = fitted.shared_with(params=fitted.params | {"k": k}, selection=None)
         return self._with(joint, models, k=k)
 
     @_of_statistics
@@ -90,9 +91,9 @@ class Copies:
         -------
         model
         """
-        self._require_shared()
+        joint = joint_model(self).to(device)
         models = [m.to(device) if hasattr(m, "to") else m for m in self.estimators_]
-        return self._with(self._joint.to(device), models, device=device)
+        return self._with(joint, models, device=device)
 
     @_of_statistics
     def save(self, path: Any) -> None:
@@ -107,36 +108,42 @@ class Copies:
         path : str, path-like or binary file
             Where to write; a file that is there is replaced.
         """
-        self._require_shared()
+        joint_model(self)  # a TypeError where there is none
         from ..files import save
 
         save(self, path)
 
-    def _require_shared(self) -> None:
-        check_is_fitted(self)
-        if not self._is_shared():
-            raise TypeError(
-                f"this {type(self).__name__} holds no class statistics, as its model "
-                f"({type(self.estimator).__name__}) was refitted for each binary problem, or y had "
-                "several labels a sample."
-            )
-
     def _with(self, joint: StatisticsClassifier, models: list[Any], **params: Any) -> Self:
         """A copy with these models, and the same binary problems."""
-        new, cache = copy.copy(self), self._joint._ready().cache
+        new, cache = copy.copy(self), FittedModel(self._joint).state.cache
         new.estimator = clone(self.estimator).set_params(**params)
         new._joint = joint
         kept = {name: cache[name] for name in ("code book",) if name in cache}
-        joint._ready().cache.update(kept, estimators=models)
+        FittedModel(joint).state.cache.update(kept, estimators=models)
         return new
-
-    # --- from a file ---------------------------------------------------------------------------
-
-    def _restore(self, joint: StatisticsClassifier, code_book: Any) -> None:
-        """Take the state of a file."""
-        self._commit(joint)  # type: ignore[attr-defined]
-        if code_book is not None:
-            self._set_code_book(code_book)
 
     def _set_code_book(self, code_book: Any) -> None:
         self.code_book_ = code_book
+
+
+# For model files.
+
+
+def joint_model(decomposition: Any) -> StatisticsClassifier:
+    """The model of all classes that holds the statistics; raises where there is none."""
+    check_is_fitted(decomposition)
+    if not decomposition._is_shared():
+        raise TypeError(
+            f"this {type(decomposition).__name__} holds no class statistics, as its model "
+            f"({type(decomposition.estimator).__name__}) was refitted for each binary problem, or "
+            "y had several labels a sample."
+        )
+    return decomposition._joint
+
+
+def restore(decomposition: Any, joint: StatisticsClassifier, code_book: Any) -> None:
+    """Give a decomposition its joint model, and the code book where it has one."""
+    decomposition._validate_params()
+    decomposition._commit(joint)
+    if code_book is not None:
+        decomposition._set_code_book(code_book)

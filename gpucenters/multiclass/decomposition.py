@@ -22,7 +22,7 @@ from ..arrays.namespace import array_namespace, to_numpy
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import raise_without_weight
-from ..estimators.fitted import Fitted
+from ..estimators.fitted import FittedModel, add_batch, adopt, adopt_and_solve
 from ..estimators.from_statistics import StatisticsClassifier
 from ..estimators.validation import (
     accuracy,
@@ -160,7 +160,7 @@ class Decomposition(Copies):
         statistics = joint.statistics(X, y, **self._routed("fit", fit_params))
         raise_for_one_class(type(self).__name__, statistics.classes)
         raise_without_weight(statistics.count, statistics.classes)
-        joint._adopt(Fitted(statistics.backend, None, joint._params(), statistics))
+        adopt(joint, statistics)
         new = copy.copy(self)
         new._commit(joint)
         new.estimators_  # noqa: B018 (solves them)
@@ -197,10 +197,7 @@ class Decomposition(Copies):
             return super().partial_fit(X, y, known, **partial_fit_params)  # type: ignore[misc]
         first = not self._is_shared()
         joint = clone(self.estimator) if first else self._joint
-        joint._check_parameters()
-        joint._check_classes((1.0, 1.0))  # of each binary model
-        known = joint._known_classes(classes)
-        joint._add_batch(X, y, known, **self._routed("partial_fit", partial_fit_params))
+        add_batch(joint, X, y, classes, **self._routed("partial_fit", partial_fit_params))
         if first:
             self._commit(joint)
         return self
@@ -254,7 +251,7 @@ class Decomposition(Copies):
         """The binary models."""
         if not self._is_shared():
             return self._estimators
-        cache = self._joint._ready().cache
+        cache = FittedModel(self._joint).state.cache
         if "estimators" not in cache:
             cache["estimators"] = self._solve()
         return cache["estimators"]
@@ -265,7 +262,7 @@ class Decomposition(Copies):
 
     def _solve(self) -> list[Any]:
         joint = self._joint
-        statistics = joint._needed_statistics("estimators_")
+        statistics = FittedModel(joint).state.needed_statistics("estimators_")
         unmet = [x for x, n in zip(self.classes_.tolist(), statistics.count, strict=True) if not n]
         if unmet:
             raise NotFittedError(
@@ -278,9 +275,7 @@ class Decomposition(Copies):
                 models.append(ConstantClassifier(problem))
                 continue
             model = clone(joint)
-            model._check_classes(tuple(problem.class_weight))
-            model._adopt(Fitted(problem.backend, None, model._params(), problem))
-            model._selection()
+            adopt_and_solve(model, problem)
             models.append(model)
         return models
 
@@ -298,7 +293,7 @@ class Decomposition(Copies):
         check_backend(self._joint, X, method, type(self).__name__)
         models = self.estimators_ if models is None else models
         solved = [model for model in models if not isinstance(model, ConstantClassifier)]
-        decisions = [model._decision() for model in solved]
+        decisions = [FittedModel(model).decision() for model in solved]
 
         def score(block: Block, ctx: Context) -> Array:
             xp = ctx.backend.xp
@@ -311,7 +306,7 @@ class Decomposition(Copies):
             ]
             return xp.permute_dims(xp.stack(every), (1, 0))
 
-        return self._joint._finite_rows(
+        return FittedModel(self._joint).finite_rows(
             X,
             method,
             score,

@@ -16,6 +16,7 @@ from ..arrays.backend import Backend, backend_of
 from ..arrays.linalg import one_blas_thread
 from ..arrays.namespace import array_namespace, to_numpy
 from ..arrays.typing import Array
+from ..estimators.fitted import FittedModel
 from ..estimators.validation import accuracy, decode, encode, host_labels, raise_for_one_class
 from ..solvers.decisions import log_softmax, softmax
 from ..statistics import Statistics
@@ -254,7 +255,7 @@ class NestedDichotomiesClassifier(Decomposition, RefittedDichotomies):
         """The side of each class at each node."""
         if "_code_book" in vars(self) or not self._is_shared():
             return self._code_book
-        cache = self._joint._ready().cache
+        cache = FittedModel(self._joint).state.cache
         if "code book" not in cache:
             cache["code book"] = self._draw(len(self.classes_), lambda: self._joint)
         return cache["code book"]
@@ -263,7 +264,7 @@ class NestedDichotomiesClassifier(Decomposition, RefittedDichotomies):
         if self.tree == "random":
             self._code_book = code_book
         else:  # until the next batch
-            self._joint._ready().cache["code book"] = code_book
+            FittedModel(self._joint).state.cache["code book"] = code_book
 
     def _problems(self, statistics: Statistics) -> Iterator[Statistics]:
         for sides in self.code_book_.T.astype(int):
@@ -278,8 +279,8 @@ class NestedDichotomiesClassifier(Decomposition, RefittedDichotomies):
         check_is_fitted(self)
         if self._is_shared():
             scores, backend = self._scores(X, method)
-            with self._joint._fitted.backend.current():
-                factors = [model._per_score for model in self.estimators_]
+            with FittedModel(self._joint).backend.current():
+                factors = [FittedModel(model).per_score for model in self.estimators_]
                 sides = [log_softmax(scores[:, i : i + 1], f) for i, f in enumerate(factors)]
         else:
             sides = self._log_sides(X)

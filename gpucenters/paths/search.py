@@ -18,10 +18,11 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from ..arrays.context import Context, run_with_oom_retry
+from ..arrays.context import Context
 from ..arrays.namespace import is_sparse
 from ..blocks.convert import as_block
 from ..estimators.cross_validation import check_rule
+from ..estimators.fitted import FittedModel
 from ..estimators.validation import as_classes, check_backend, check_X, host_labels
 from .scoring import Scoring
 from .sparsity_path import check_model, sparsity_path
@@ -186,7 +187,7 @@ class SparsityPathCV(ClassifierMixin, MetaEstimatorMixin, TransformerMixin, Base
             def check(ctx: Context) -> None:
                 as_block(checked, ctx.backend, checked=True).check_finite(False, ctx)
 
-            run_with_oom_retry(check, best._fitted.backend, best.memory_budget)
+            FittedModel(best).run(check)
         return getattr(best, method)(X)
 
     @property

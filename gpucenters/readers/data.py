@@ -64,6 +64,19 @@ class ReadError(ValueError):
         return f"{place}: {self.what}"
 
 
+class ReadWarning(UserWarning):
+    """What an error says of a file that is read nevertheless."""
+
+    def __init__(self, error: ReadError) -> None:
+        super().__init__(str(error))
+        self.what = error.what
+
+
+def warn(error: ReadError) -> None:
+    """Warn by a sentence about a file."""
+    warnings.warn(ReadWarning(error), stacklevel=2)
+
+
 #: Makes the error for a sentence, and the number of the field where it stands.
 Error = Callable[[str, int], ReadError]
 
@@ -96,6 +109,16 @@ class Data:
     def __len__(self) -> int:
         """The number of samples."""
         return len(self.X) if self.is_text else self.X.shape[0]
+
+    def rows(self, index: np.ndarray) -> Data:
+        """Some of the samples."""
+        y = None if self.y is None else self.y[index]
+        return Data(
+            [self.X[i] for i in index] if self.is_text else self.X[index],
+            y if y is None or np.ma.is_masked(y) else np.ma.getdata(y),
+            self.feature_names,
+            None if self.ids is None else [self.ids[i] for i in index],
+        )
 
 
 #: The words for a missing cell, as of pandas.
@@ -206,7 +229,7 @@ def choose_columns(
         for i in [i for i in numbers if _NAMELESS.fullmatch(names[i])]:
             numbers.remove(i)
             what = "has no name, as an index that pandas or R writes, and is no feature."
-            warnings.warn(f"{error(f'column {i + 1} {what}', i)}", stacklevel=2)
+            warn(error(f"column {i + 1} {what}", i))
         if not numbers:
             raise error("there is no column but that of the labels.", 0)
     found: set[str] = set()

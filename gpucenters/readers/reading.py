@@ -8,60 +8,70 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .arrays import array_batches, h5ad_batches
 from .arrow import arrow_batches
 from .corpora import folder_batches, sentence_batches, tweet_batches
 from .data import Data, Options, ReadError
 from .lines import COMPRESSED
-from .steps import joined, settled, with_labels
+from .steps import joined, with_labels, without_missing
 from .svmlight import svmlight_batches
 from .tables import line_batches, table_batches
 
-_READERS: dict[str, Callable[[Any, int, Options], Iterator[Data]]] = {
-    "tsv": table_batches,
-    "csv": table_batches,
-    "lines": line_batches,
-    "svmlight": svmlight_batches,
-    "npz": array_batches,
-    "npy": array_batches,
-    "parquet": arrow_batches,
-    "feather": arrow_batches,
-    "h5ad": h5ad_batches,
-    "sentiment140": tweet_batches,
-    "all": sentence_batches,
-    "folder": folder_batches,
-    "newsgroups": folder_batches,
+
+class Format(NamedTuple):
+    """A format of files.
+
+    Attributes
+    ----------
+    batches : callable
+        Gives the samples of a path, at most so many at a time, by options.
+    options : frozenset of str
+        The options that it has and not all formats have.
+    remembered : tuple of str
+        The options by which other data must be read as those of a model.
+    suffixes : tuple of str
+        The ends of names, besides its own.
+    name : str
+        A pattern of whole names, which says more than their ends.
+    needs_file : bool
+        Whether it is read at any place, as standard input cannot be.
+    may_be_bare : bool
+        Whether its columns may have no names.
+    """
+
+    batches: Callable[[Any, int, Options], Iterator[Data]]
+    options: frozenset[str] = frozenset()
+    remembered: tuple[str, ...] = ()
+    suffixes: tuple[str, ...] = ()
+    name: str = ""
+    needs_file: bool = False
+    may_be_bare: bool = False
+
+
+_COLUMNS = frozenset({"text", "drop", "label", "id"})
+_FIELDS = frozenset({"sep", "header", "na", "decimal"})
+_CELLS = frozenset({"label", "id", "layer", "raw"})
+_TWEETS = r"(training\.1600000\.processed|testdata\.manual).*\.csv"
+BY_NAME = {
+    "tsv": Format(table_batches, _COLUMNS | _FIELDS, ("text",), may_be_bare=True),
+    "csv": Format(table_batches, _COLUMNS | _FIELDS, ("text",)),
+    "lines": Format(line_batches, suffixes=(".txt",)),
+    "svmlight": Format(svmlight_batches, frozenset(), ("zero_based",), (".svm", ".libsvm")),
+    "npz": Format(array_batches, needs_file=True),
+    "npy": Format(array_batches, needs_file=True),
+    "parquet": Format(arrow_batches, _COLUMNS, ("text",), (".pq",), needs_file=True),
+    "feather": Format(arrow_batches, _COLUMNS, ("text",), (".arrow",), needs_file=True),
+    "h5ad": Format(h5ad_batches, _CELLS, ("layer", "raw"), needs_file=True),
+    "sentiment140": Format(tweet_batches, name=_TWEETS),
+    "all": Format(sentence_batches, name=r"stsa\..*\.(train|dev|test)"),
+    "folder": Format(folder_batches, frozenset({"id"}), needs_file=True),
+    "newsgroups": Format(folder_batches, frozenset({"id"}), needs_file=True),
 }
 #: The formats that are read.
-FORMATS = tuple(_READERS)
-_SUFFIXES = {f".{name}": name for name in FORMATS} | {
-    ".txt": "lines",
-    ".svm": "svmlight",
-    ".libsvm": "svmlight",
-    ".pq": "parquet",
-    ".arrow": "feather",
-}
+FORMATS = tuple(BY_NAME)
 _FOREIGN = {".xlsx", ".xls", ".ods", ".json", ".jsonl", ".pkl", ".pickle", ".rds", ".mat", ".sav"}
-#: Names that say more than their ends.
-_NAMES = {
-    r"(training\.1600000\.processed|testdata\.manual).*\.csv": "sentiment140",
-    r"stsa\..*\.(train|dev|test)": "all",
-}
-_NOT_OF_LINES = {"npz", "npy", "parquet", "feather", "h5ad", "folder", "newsgroups"}
-_OF_LINES, _FOLDERS = ("tsv", "csv"), ("folder", "newsgroups")
-_TABLES = (*_OF_LINES, "parquet", "feather")
-#: The formats that an option is for, where it is not for all.
-_FOR = {
-    **dict.fromkeys(("text", "drop"), _TABLES),
-    **dict.fromkeys(("sep", "header", "na"), _OF_LINES),
-    "decimal": _OF_LINES,
-    "label": (*_TABLES, "h5ad"),
-    "id": (*_TABLES, "h5ad", *_FOLDERS),
-    "layer": ("h5ad",),
-    "raw": ("h5ad",),
-}
 
 
 def read(
@@ -183,30 +193,8 @@ def read(
     >>> data.X, data.y.tolist()
     (['a fine film', 'dull'], ['good', 'bad'])
     """
-    (data,) = _batches(
-        path,
-        sys.maxsize,
-        Options(
-            format=format,
-            labels=labels,
-            label=label,
-            text=text,
-            id=id,
-            drop=drop,
-            features=features,
-            sep=sep,
-            decimal=decimal,
-            header=header,
-            na=na,
-            missing=missing,
-            encoding=encoding,
-            n_features=n_features,
-            zero_based=zero_based,
-            layer=layer,
-            raw=raw,
-            max_bytes=max_bytes,
-        ),
-    )
+    options = dict(locals())
+    (data,) = _batches(options.pop("path"), sys.maxsize, Options(**options))
     return data
 
 
@@ -238,24 +226,27 @@ def batches(path: Any, rows: int, **options: Any) -> Iterator[Data]:
 
 def _batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
     plain = Options()
-    given = {name for name in _FOR if getattr(options, name) != getattr(plain, name)}
-    format = options.format or format_of(path)
-    if options.format is None and format == "lines" and (given or options.features is not None):
-        format = "tsv"
-    if format not in FORMATS:
-        raise ValueError(f"format={format!r} is not valid: use one of {', '.join(FORMATS)}.")
-    if path == "-" and format in _NOT_OF_LINES:
-        raise ReadError(path, f"{format} needs a file, which can be read at any place.")
-    for name, formats in _FOR.items():
-        if format not in formats and name in given:
-            raise ReadError(path, f"{name}= is for {', '.join(formats)}, and not for {format}.")
+    special = frozenset[str]().union(*(format.options for format in BY_NAME.values()))
+    given = [n for n in vars(plain) if n in special and getattr(options, n) != getattr(plain, n)]
+    name = options.format or format_of(path)
+    if options.format is None and name == "lines" and (given or options.features is not None):
+        name = "tsv"
+    if name not in BY_NAME:
+        raise ValueError(f"format={name!r} is not valid: use one of {', '.join(FORMATS)}.")
+    format = BY_NAME[name]
+    if path == "-" and format.needs_file:
+        raise ReadError(path, f"{name} needs a file, which can be read at any place.")
+    for option in given:
+        if option not in format.options:
+            having = ", ".join(n for n, each in BY_NAME.items() if option in each.options)
+            raise ReadError(path, f"{option}= is for {having}, and not for {name}.")
     _check(options)
-    options = replace(options, format=format)
-    found = _READERS[format](path, rows, options)
+    options = replace(options, format=name)
+    found = format.batches(path, rows, options)
     if options.labels is not None:
         found = with_labels(found, path, options)
-    if format in _TABLES or options.missing == "drop":
-        found = settled(found, path, options)
+    if "drop" in format.options or options.missing == "drop":
+        found = without_missing(found, path, options)
     if rows == sys.maxsize:
         found = joined(found, path, options.limit())
     empty = True
@@ -263,7 +254,7 @@ def _batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
         empty = False
         yield batch
     if empty:
-        place = () if format in _NOT_OF_LINES else (1, 1)
+        place = () if format.needs_file else (1, 1)
         raise ReadError(path, "there are no samples.", *place)
 
 
@@ -278,37 +269,24 @@ def _check(options: Options) -> None:
 
 
 def format_of(path: Any) -> str:
-    """The format that the name of a file or folder tells.
+    """The format that the name of a file or folder tells; raises a ReadError where it tells none.
 
-    Parameters
-    ----------
-    path : str or path-like
-
-    Returns
-    -------
-    str
-        One of `FORMATS`.
-
-    Raises
-    ------
-    ReadError
-        For a name that tells none.
-    OSError
-        Where there is no such file either.
+    An OSError is raised where there is no such file either.
     """
     name = Path(os.fspath(path)).name.lower()
     for end in COMPRESSED:
         name = name.removesuffix(end)
     if path != "-" and Path(path).is_dir():
         return "newsgroups" if name.startswith(("20news", "20_news")) else "folder"
-    special = (format for pattern, format in _NAMES.items() if re.fullmatch(pattern, name))
-    format = next(special, None) or _SUFFIXES.get(Path(name).suffix)
-    if format is None:
-        if path != "-":
-            os.stat(path)  # a file that is not there has no format to tell
-        known = ", ".join(FORMATS)
-        if (end := Path(name).suffix) in _FOREIGN:
-            what = f"{end} is not read: save the table as CSV or Parquet."
-            raise ReadError(path, what)
-        raise ReadError(path, f"its name tells no format: give format=, of {known}.")
-    return format
+    suffix = Path(name).suffix
+    for known, format in BY_NAME.items():
+        if format.name and re.fullmatch(format.name, name):
+            return known
+    for known, format in BY_NAME.items():
+        if suffix in (f".{known}", *format.suffixes):
+            return known
+    if path != "-":
+        os.stat(path)  # a file that is not there has no format to tell
+    if suffix in _FOREIGN:
+        raise ReadError(path, f"{suffix} is not read: save the table as CSV or Parquet.")
+    raise ReadError(path, f"its name tells no format: give format=, of {', '.join(FORMATS)}.")

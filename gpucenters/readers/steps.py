@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -13,7 +12,7 @@ import scipy.sparse
 from ..arrays.inputs import concatenated
 from ..arrays.on_disk import is_on_disk
 from .arrays import check_labels, mapped
-from .data import Data, Options, ReadError, as_whole, counted, label_fault, missing_value
+from .data import Data, Options, ReadError, as_whole, counted, label_fault, missing_value, warn
 from .lines import text_lines, too_large
 
 
@@ -105,7 +104,7 @@ def read_labels(path: Any, options: Options) -> np.ndarray:
     return as_whole(np.asarray(found))
 
 
-def settled(batches: Iterator[Data], path: Any, options: Options) -> Iterator[Data]:
+def without_missing(batches: Iterator[Data], path: Any, options: Options) -> Iterator[Data]:
     """The batches without what is missing, as ``options.missing`` says; raises for infinities.
 
     Parameters
@@ -131,10 +130,10 @@ def settled(batches: Iterator[Data], path: Any, options: Options) -> Iterator[Da
         if kept.all():
             yield batch
         elif kept.any():
-            yield _rows(batch, kept)
+            yield batch.rows(np.flatnonzero(kept))
     if left_out:
         what = f"{counted(left_out, 'row')} of {start:,} with missing values left out."
-        warnings.warn(f"{ReadError(path, what)}", stacklevel=2)
+        warn(ReadError(path, what))
 
 
 def _numbers(batch: Data, start: int, path: Any, options: Options) -> np.ndarray:
@@ -165,14 +164,3 @@ def _numbers(batch: Data, start: int, path: Any, options: Options) -> np.ndarray
 def _entry(X: Any, at: int) -> tuple[int, int]:
     """(row, column) of a stored value of CSR."""
     return int(np.searchsorted(X.indptr, at, side="right")) - 1, int(X.indices[at])
-
-
-def _rows(batch: Data, kept: np.ndarray) -> Data:
-    index = np.flatnonzero(kept)
-    y = None if batch.y is None else batch.y[index]
-    return replace(
-        batch,
-        X=[batch.X[i] for i in index] if batch.is_text else batch.X[index],
-        y=y if y is None or np.ma.is_masked(y) else np.ma.getdata(y),
-        ids=None if batch.ids is None else [batch.ids[i] for i in index],
-    )

@@ -7,9 +7,9 @@ Python's csv, Python reads: so that a fault has its line and column.
 from __future__ import annotations
 
 import io
+import math
 import re
 import sys
-import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib.util import find_spec
@@ -31,6 +31,7 @@ from .data import (
     label_fault,
     masked,
     missing_value,
+    warn,
 )
 from .lines import CsvRows, TabRows, fields_of, text_lines
 
@@ -55,6 +56,12 @@ def line_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
     lines = text_lines(path, options.charset(), options.limit(streamed=rows < sys.maxsize))
     while batch := [line.rstrip("\r\n") for line in islice(lines, rows)]:
         yield Data(batch)
+
+
+def first_fields(path: Any, options: Options) -> list[str]:
+    """The fields of the first line of a table, which may be names of columns."""
+    line = next(text_lines(path, options.charset(), math.inf), "")
+    return fields_of(line, options.sep or "\t")
 
 
 def table_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
@@ -105,7 +112,7 @@ def table_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
     if counts and start >= _COUNTED:
         what = f"the column {names[0]!r} counts the rows, as an index, and is read as a feature:"
         what += f" say id={names[0]!r} where it names the samples, or drop={names[0]!r}."
-        warnings.warn(f"{ReadError(path, what)}", stacklevel=2)
+        warn(ReadError(path, what))
 
 
 def _numbered(first: list[str], options: Options) -> list[str]:

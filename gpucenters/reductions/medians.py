@@ -46,7 +46,7 @@ def zero_center_loss(block: Block, samples: Samples, ctx: Context) -> Array:
     """
     if isinstance(block, DenseBlock):  # every column is sorted, and gets its loss from there
         return block.backend.zeros(block.shape[1])
-    return absolute_sums(block, samples.share, ctx)
+    return absolute_sums(block, samples.shares(samples.class_weight), ctx)
 
 
 def map_sorted_columns(

@@ -70,34 +70,11 @@ class CentredSums(NamedTuple):
     centred: Array
     nonzero: Array | None = None
 
-    def add(self, c: int, weight: float, total: Array, centred: Array) -> None:
-        """Add the sums of more samples to those of class c, by Chan's formula.
-
-        ``C = C_1 + C_2 + (mean_2 - mean_1)^2 W_1 W_2 / (W_1 + W_2)``.
-
-        Parameters
-        ----------
-        c : int
-        weight : float
-            That of the samples.
-        total : array of shape (m,)
-            Their weighted sums.
-        centred : array of shape (m,) or ()
-            Their sums of squares about their mean, in the form that is kept here.
-        """
-        if weight == 0:
-            return
-        xp, before = array_namespace(total), self.class_weight[c]
-        if before > 0:
-            shift = total / weight - self.total[c, :] / before
-            between = shift * shift * (before * weight / (before + weight))
-            self.centred[c, ...] += between if self.centred.ndim == 2 else xp.sum(between)
-        self.centred[c, ...] += centred
-        self.total[c, :] += total
-        self.class_weight[c] += weight
-
     def add_classes(self, weight: list[float], total: Array, centred: Array) -> None:
-        """The same for all classes at once: K weights, (K, m) sums, (K, m) or (K,) squares."""
+        """Add the sums of more samples: K weights, (K, m) sums, (K, m) or (K,) squares.
+
+        By Chan's formula: ``C = C_1 + C_2 + (mean_2 - mean_1)^2 W_1 W_2 / (W_1 + W_2)``.
+        """
         pairs = list(zip(self.class_weight, weight, strict=True))
         backend = backend_of(total)
         before, new = (

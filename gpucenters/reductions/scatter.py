@@ -96,7 +96,7 @@ def add_scatter(block: Block, samples: Samples, into: ScatterSums, ctx: Context)
         return
     matrix, cuts = strips
     for cut in ctx.progress(cuts, len(cuts), "rows added"):
-        part, members = matrix.rows(*cut, ctx), samples.of_rows(*cut)
+        part, members = matrix.rows(*cut, ctx), samples.take(slice(*cut))
         found = _class_scatter(part, members, fourth=into.fourth_moment is not None)
         if found is None:
             _add_dense(part, members, into, replace(ctx, verbose=False))
@@ -115,7 +115,7 @@ def add_higher_moments(block: Block, samples: Samples, into: ScatterSums, ctx: C
     else:
         matrix, cuts = strips
         parts = (
-            _class_higher_moments(matrix.rows(*cut, ctx), samples.of_rows(*cut), into, ctx)
+            _class_higher_moments(matrix.rows(*cut, ctx), samples.take(slice(*cut)), into, ctx)
             for cut in cuts
         )
     for c, third, fourth in chain.from_iterable(parts):
@@ -282,7 +282,7 @@ def _full_rows(block: Block, samples: Samples, ctx: Context) -> Iterator[Iterato
             x = xp.astype(entries.values, xp.float64, copy=False)
             strip[rows * m + entries.columns()] = x  # no position twice: duplicates are summed
         dense = DenseBlock(xp.reshape(strip, (stop - start, m)), backend)
-        yield from _full_rows(dense, samples.of_rows(start, stop), ctx)
+        yield from _full_rows(dense, samples.take(slice(start, stop)), ctx)
 
 
 def _classes(block: DenseBlock, samples: Samples, rows: tuple[int, int]) -> Iterator[OfClass]:

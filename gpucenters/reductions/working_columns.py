@@ -28,8 +28,8 @@ _DENSE_VALUES = 2**22  # of the rows that a device makes dense at a time
 
 
 @dataclass(frozen=True)
-class DenseWorkingColumns:
-    """Z = (X[:, columns] - shift) / scale, (n, d), as an array.
+class DenseColumns:
+    """Z = (X[:, columns] - shift) / scale of a few columns, as an array.
 
     Attributes
     ----------
@@ -57,21 +57,19 @@ class DenseWorkingColumns:
         """The diagonal of the same matrix: (d,)."""
         return h @ (self.array * self.array)
 
-    def take(self, chosen: Array) -> DenseWorkingColumns:
+    def take(self, chosen: Array) -> DenseColumns:
         """Some of these columns."""
-        return DenseWorkingColumns(self.backend, self.backend.xp.take(self.array, chosen, axis=1))
+        return DenseColumns(self.backend, self.backend.xp.take(self.array, chosen, axis=1))
 
     @property
-    def stored_values(self) -> int:
-        """How many values are in memory."""
-        return self.array.size
+    def size(self) -> int:
+        """How many values are stored."""
+        return self.array.shape[0] * self.array.shape[1]
 
 
 @dataclass(frozen=True)
-class SparseWorkingColumns:
-    """Z as a sparse matrix that is not centred: the shift is applied to results.
-
-    The methods are those of `DenseWorkingColumns`.
+class SparseColumns:
+    """The same as a sparse matrix that is not centred: the shift is applied to results.
 
     Attributes
     ----------
@@ -116,14 +114,14 @@ class SparseWorkingColumns:
         )
         return stored_once(squared) @ h - self.shift * (2 * (t @ h) - self.shift * h.sum())
 
-    def take(self, chosen: SparseArray) -> SparseWorkingColumns:
+    def take(self, chosen: SparseArray) -> SparseColumns:
         """Some of these columns."""
-        part, shift = self.transposed[chosen], self.shift[chosen]
-        return SparseWorkingColumns(self.backend, part.T.tocsr(), part, shift)
+        transposed = self.transposed[chosen]
+        return SparseColumns(self.backend, transposed.T.tocsr(), transposed, self.shift[chosen])
 
     @property
-    def stored_values(self) -> int:
-        """How many values are in memory."""
+    def size(self) -> int:
+        """How many values are stored."""
         return self.matrix.nnz
 
     def _raw_gram(self, h: SparseArray) -> SparseArray:
@@ -140,46 +138,7 @@ class SparseWorkingColumns:
         return out
 
 
-WorkingColumns: TypeAlias = DenseWorkingColumns | SparseWorkingColumns
-
-
-def working_columns(
-    block: Block,
-    columns: Array,
-    shift: Array,
-    scale: Array,
-    rows: np.ndarray | None,
-    ctx: Context,
-) -> WorkingColumns:
-    """``(X[rows, columns] - shift) / scale`` in memory.
-
-    Sparse data stay sparse, unless an array takes no more memory than their stored entries do.
-
-    Parameters
-    ----------
-    block : Block
-    columns : array of shape (d,)
-        Ascending.
-    shift, scale : arrays of shape (d,)
-    rows : ndarray of shape (l,), or None for all
-    ctx : Context
-    """
-    xp, backend = block.backend.xp, block.backend
-    if isinstance(block, DenseBlock):
-        parts = [xp.astype(array, xp.float64) for _, array in block.take_columns(columns, ctx)]
-        values = parts[0] if len(parts) == 1 else xp.concat(parts, axis=1)
-        if rows is not None:
-            values = xp.take(values, backend.asarray(rows), axis=0)
-        return DenseWorkingColumns(backend, (values - shift) / scale)
-    part = block.select(columns, ctx, by_row=True)
-    kind = sparse_module(xp).csr_matrix
-    values = xp.astype(part.data, xp.float64) / xp.take(scale, part.indices)
-    matrix = kind((values, part.indices, part.indptr), shape=part.shape)
-    if rows is not None:
-        matrix = matrix[backend.asarray(rows)]
-    if 2 * matrix.nnz >= matrix.shape[0] * matrix.shape[1]:
-        return DenseWorkingColumns(backend, filled(matrix) - shift / scale)
-    return SparseWorkingColumns(backend, matrix, matrix.T.tocsr(), shift / scale)
+WorkingColumns: TypeAlias = DenseColumns | SparseColumns
 
 
 @dataclass(frozen=True)
@@ -241,5 +200,32 @@ class TwoClasses:
         return total[1, :] - total[0, :]
 
     def columns(self, columns: Array, shift: Array, scale: Array, ctx: Context) -> WorkingColumns:
-        """``(X[:, columns] - shift) / scale`` of the samples of positive weight."""
-        return working_columns(self.block, columns, shift, scale, self.rows, ctx)
+        """``(X[:, columns] - shift) / scale`` of the samples of positive weight, in memory.
+
+        Sparse data stay sparse, unless an array takes no more memory than their stored entries do.
+
+        Parameters
+        ----------
+        columns : array of shape (d,)
+            Ascending.
+        shift, scale : arrays of shape (d,)
+        ctx : Context
+        """
+        xp, backend = self.backend.xp, self.backend
+        if isinstance(self.block, DenseBlock):
+            parts = [
+                xp.astype(array, xp.float64) for _, array in self.block.take_columns(columns, ctx)
+            ]
+            values = parts[0] if len(parts) == 1 else xp.concat(parts, axis=1)
+            if self.rows is not None:
+                values = xp.take(values, backend.asarray(self.rows), axis=0)
+            return DenseColumns(backend, (values - shift) / scale)
+        part = self.block.select(columns, ctx, by_row=True)
+        kind = sparse_module(xp).csr_matrix
+        values = xp.astype(part.data, xp.float64) / xp.take(scale, part.indices)
+        matrix = kind((values, part.indices, part.indptr), shape=part.shape)
+        if self.rows is not None:
+            matrix = matrix[backend.asarray(self.rows)]
+        if 2 * matrix.nnz >= matrix.shape[0] * matrix.shape[1]:
+            return DenseColumns(backend, filled(matrix) - shift / scale)
+        return SparseColumns(backend, matrix, matrix.T.tocsr(), shift / scale)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -24,17 +23,16 @@ from ..blocks.samples import Samples
 from ..blocks.transforms import Binarized
 from ..statistics.base import Recipe
 from ..statistics.class_sums import ClassSums
-from .centers import LinearCenters
-from .data import solve_from_data
-from .decisions import FeatureForm, LinearForm
+from .centers import SparseCenters
+from .data import as_number, check_alpha, solve_from_data
+from .decisions import LinearForm
 from .divergence import phi
-from .priors import check_alpha
 
 _CANCELS = 1e-2  # the share of a loss below which a difference of two losses loses digits
 
 
 @dataclass(frozen=True)
-class BernoulliCenters(LinearCenters):
+class BernoulliCenters(SparseCenters):
     """Sparse Bernoulli naive Bayes: centers are probabilities that a feature is there.
 
     Attributes
@@ -89,7 +87,7 @@ class BernoulliCenters(LinearCenters):
         coef = xp.permute_dims(present - absent, (1, 0))
         return LinearForm(self.backend.zeros(coef.shape[0]), coef, row_sums(absent))
 
-    def feature_form(self, columns: Array, log_prior: list[float]) -> FeatureForm:
+    def linear_form(self, columns: Array, log_prior: list[float]) -> LinearForm:
         """The decision; for more than two classes each score is relative to the tied center."""
         xp, backend = self.backend.xp, self.backend
         present, absent = self.counts(columns)
@@ -104,7 +102,7 @@ class BernoulliCenters(LinearCenters):
             log_absent = log_absent[1:, :] - log_absent[:1, :]
             log_prior = [log_prior[1] - log_prior[0]]
         shift, offset = backend.zeros(columns.shape[0]), backend.asarray(log_prior)
-        return FeatureForm(shift, xp.permute_dims(odds, (1, 0)), log_absent, offset)
+        return LinearForm(shift, xp.permute_dims(odds, (1, 0)), offset, log_absent)
 
 
 def _counts(total: Array, weight: Array, alpha: float) -> tuple[Array, Array]:
@@ -279,11 +277,7 @@ def check_binarize(binarize: Any) -> float | None:
     """``binarize`` if it is None or a number, as a float; a ValueError for anything else."""
     if binarize is None:
         return None
-    try:
-        number = isinstance(binarize, numbers.Real) and not isinstance(binarize, bool)
-        value = float(binarize) if number else math.nan
-    except OverflowError:
-        value = math.nan
+    value = as_number(binarize)
     if math.isnan(value):
         raise ValueError(
             f"binarize={binarize!r} is not valid: use a number that float64 can hold, or None for "

@@ -13,8 +13,7 @@ from ..arrays.functions import index_mask, to_float, to_host
 from ..arrays.typing import Array
 from ..blocks import Block
 from .close_scores import PairForm
-from .decisions import Decision, FeatureForm, LinearDecision, LinearForm
-from .path_scores import PathTerms, linear_terms
+from .decisions import Decision, LinearDecision, LinearForm, PathTerms, linear_terms
 from .selection import Selection, resolve_k, select
 
 
@@ -36,6 +35,8 @@ class Centers:
     for_every_k: ClassVar[bool] = True
     #: Whether the features for each k are among those for every larger k.
     nested: ClassVar[bool] = True
+    #: Whether candidates are mixtures of features, so that each score reads all features of X.
+    mixes_features: ClassVar[bool] = False
 
     backend: Backend
     class_weight: tuple[float, ...]
@@ -64,26 +65,26 @@ class Centers:
         raise NotImplementedError
 
     def centers_at(self, columns: Array) -> tuple[Array, Array]:
-        """(free, tied) of the features of a support, of shapes (K, d) and (d,)."""
+        """(free, tied) of some features, of shapes (K, d) and (d,), in the units of X.
+
+        Of a model that is not separable: of those of a support.
+        """
         raise NotImplementedError
 
     def objective(self, support: Array, ctx: Context | None = None) -> float:
         """The minimum of the objective when the features of ``support`` are free."""
         raise NotImplementedError
 
-    def decision(
-        self, support: Array, log_prior: list[float], columns: Array | None = None
-    ) -> Decision:
-        """The decision with the features of ``support`` free.
-
-        Here that of a linear form. ``columns``: the same features of X, where these centers number
-        them otherwise.
-        """
+    def decision(self, support: Array, log_prior: list[float]) -> Decision:
+        """The decision with the features of ``support`` free: here that of a linear form."""
         form, pairs = self.linear_form(support, log_prior), partial(self.pair_forms, support)
-        return LinearDecision(support if columns is None else columns, form, log_prior, pairs)
+        return LinearDecision(support, form.summed(), log_prior, pairs)
 
-    def linear_form(self, support: Array, log_prior: list[float]) -> LinearForm:
-        """The decision with the features of ``support`` free, where it is linear."""
+    def linear_form(self, columns: Array, log_prior: list[float]) -> LinearForm:
+        """The decision with the features of ``columns`` free, where it is linear.
+
+        Of a separable model, whose form has a base for each, in any order.
+        """
         raise NotImplementedError
 
     def pair_forms(self, support: Array) -> Callable[[int, int], PairForm]:
@@ -165,19 +166,15 @@ class SparseCenters(Centers):
         """The scale of some columns, (d,), or None."""
         return None if self.scale is None else self.backend.xp.take(self.scale, columns)
 
-    def centers_at(self, columns: Array | None = None) -> tuple[Array, Array]:
-        """(free, tied) of some columns, of shapes (K, d) and (d,), in the units of X."""
-        raise NotImplementedError
-
     @property
     def free(self) -> Array:
         """The best center of each class on its own: (K, m), float64, in the units of X."""
-        return self.centers_at()[0]
+        return self.centers_at(self.backend.arange(self.gain.shape[0]))[0]
 
     @property
     def tied(self) -> Array:
         """The best center that all classes share: (m,), float64, in the units of X."""
-        return self.centers_at()[1]
+        return self.centers_at(self.backend.arange(self.gain.shape[0]))[1]
 
     def objective(self, support: Array, ctx: Context | None = None) -> float:
         xp, m = self.backend.xp, self.gain.shape[0]
@@ -189,24 +186,7 @@ class SparseCenters(Centers):
         self, ranking: Array, log_prior: list[float], block: Block, ctx: Context
     ) -> PathTerms:
         """What each feature of a ranking adds to the scores of the rows of a block."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class LinearCenters(SparseCenters):
-    """Sparse centers whose decision is linear in the features of X."""
-
-    def feature_form(self, columns: Array, log_prior: list[float]) -> FeatureForm:
-        """The decision with some features free, feature by feature."""
-        raise NotImplementedError
-
-    def linear_form(self, support: Array, log_prior: list[float]) -> LinearForm:
-        return self.feature_form(support, log_prior).summed()
-
-    def path_terms(
-        self, ranking: Array, log_prior: list[float], block: Block, ctx: Context
-    ) -> PathTerms:
-        return linear_terms(self.feature_form(ranking, log_prior), ranking, log_prior)
+        return linear_terms(self.linear_form(ranking, log_prior), ranking, log_prior)
 
 
 # Centers of which only those of a support are kept: the same predictions from less.
@@ -274,11 +254,10 @@ class SupportCenters(Centers):
         centers, at = self.located(support)
         return centers.objective(at, ctx)
 
-    def decision(
-        self, support: Array, log_prior: list[float], columns: Array | None = None
-    ) -> Decision:
+    def decision(self, support: Array, log_prior: list[float]) -> Decision:
         centers, at = self.located(support)
-        return centers.decision(at, log_prior, support)
+        found: Any = centers.decision(at, log_prior)
+        return found if centers.mixes_features else replace(found, columns=support)
 
     def to(self, backend: Backend) -> Self:
         selection, kept = self.selection.to(backend), self.kept.to(backend)

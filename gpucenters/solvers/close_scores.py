@@ -15,7 +15,6 @@ from ..arrays.context import Context
 from ..arrays.double_double import (
     Double,
     add,
-    divide,
     multiply,
     negative,
     total,
@@ -26,20 +25,22 @@ from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.padded_rows import padded_rows
 
+# The relative error of one float64 operation, at most.
 UNIT_ROUNDOFF = 2.0**-53
-_LEAST = 2.0**-1022  # the least number that no device flushes to zero
+# A difference of scores: the least number that no device flushes to zero.
+_LEAST = 2.0**-1022
 
 
 class Rounding(NamedTuple):
-    """A bound on the rounding of scores: ``sum_i |x_i - shift_i| size_i + constant``.
+    """A bound on the rounding of scores: ``sum_i |x_i - shift_i| coef_i + constant``.
 
     Attributes
     ----------
-    size : array of shape (d,)
+    coef : array of shape (d,)
     constant : array of no dimension
     """
 
-    size: Array
+    coef: Array
     constant: Array
 
 
@@ -67,17 +68,8 @@ def pair_form(
     """The comparison of the squared distances of x to the means of classes c and r.
 
     With ``delta = mean_c - mean_r`` and the metric A, score_c(x) - score_r(x) is ``(2 x - mean_c -
-    mean_r) A delta``. It is formed from the class sums, whose products with the weights are exact
-    for integers, in twice the precision.
-
-    Parameters
-    ----------
-    sums : array of shape (K, d)
-        Class sums.
-    weight : tuple of K floats
-    pair : (c, r)
-    metric : callable
-        The product of A with a vector of shape (d,).
+    mean_r) A delta``. It is formed from the class sums, (K, d), whose products with the weights are
+    exact for integers, in twice the precision. ``metric`` is the product of A with a vector, (d,).
     """
     # Weights and sums of a class are divided by one power of two, so that no product overflows.
     (wc, ec), (wr, er) = (math.frexp(weight[c]) for c in pair)
@@ -89,15 +81,6 @@ def pair_form(
     slope = multiply(Double(2 * both.high, 2 * both.low), direction)
     constant = total(multiply(add(of_c, of_r), direction))
     return PairForm(slope, constant, both.high * both.high)
-
-
-def scaled_metric(scale: Array | None) -> Callable[[Double], Double]:
-    """The metric of features that are divided by ``scale``."""
-
-    def product(x: Double) -> Double:
-        return x if scale is None else divide(x, scale * scale)
-
-    return product
 
 
 def compare_close_scores(

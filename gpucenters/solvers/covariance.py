@@ -6,7 +6,7 @@ import math
 import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..arrays.backend import Backend
 from ..arrays.functions import to_floats, to_host
@@ -14,7 +14,9 @@ from ..arrays.linalg import gram
 from ..arrays.namespace import is_sparse
 from ..arrays.typing import Array
 from ..statistics.cross_moments import CrossMoments
+from .data import as_number
 from .scaling import (
+    EPS,
     are_repetitions,
     first_features,
     separating_features,
@@ -23,30 +25,27 @@ from .scaling import (
 )
 from .selection import warn
 
-_ASYMMETRY = 1e-10  # share of the largest entry by which S and its transpose may differ
-_EPS = 2.0**-52
-_LEAST_FOURTH = 1e-280  # fourth powers below it have lost digits to underflow
+# A share of the largest entry by which S and its transpose may differ: sums of float64 in another
+# order differ by less.
+_ASYMMETRY = 1e-10
+# A fourth power of X. Below it digits are lost to underflow, which begins at 2^-1022 = 2e-308.
+_LEAST_FOURTH = 1e-280
 
 
 def check_covariance(covariance: Any, shrinkage: Any) -> None:
     """Raise a ValueError for parameters that are wrong whatever the data are."""
-    if isinstance(covariance, str) and covariance not in ("pooled", "total"):
+    unknown = isinstance(covariance, str) and covariance not in ("pooled", "total")
+    if covariance is None or unknown:
         raise ValueError(
             f"covariance={covariance!r} is not valid: use 'pooled', 'total' or a matrix."
         )
-    if covariance is None:
-        raise ValueError("covariance=None is not valid: use 'pooled', 'total' or a matrix.")
-    if isinstance(shrinkage, str):
-        valid = shrinkage in ("auto", "ledoit-wolf")
-    else:
-        number = isinstance(shrinkage, numbers.Real) and not isinstance(shrinkage, bool)
-        valid = shrinkage is None or (number and 0 <= shrinkage <= 1)
-    if not valid:
+    named = isinstance(shrinkage, str) and shrinkage in ("auto", "ledoit-wolf")
+    if shrinkage is not None and not named and not 0 <= as_number(shrinkage) <= 1:
         raise ValueError(
             f"shrinkage={shrinkage!r} is not valid: use 'auto', None, a number in [0, 1] or "
             "'ledoit-wolf'."
         )
-    if is_named(shrinkage, "ledoit-wolf") and not is_named(covariance, "pooled"):
+    if named and shrinkage == "ledoit-wolf" and not is_named(covariance, "pooled"):
         raise ValueError(
             "shrinkage='ledoit-wolf' is estimated from the residuals within the classes: it needs "
             "covariance='pooled'."
@@ -60,10 +59,8 @@ def is_named(parameter: Any, name: str) -> bool:
 
 def given_covariance(covariance: Any, n_features: int, backend: Backend) -> Array:
     """A covariance that the user gave, as float64 on ``backend``; raises unless it is symmetric."""
-    xp, wanted = (
-        backend.xp,
-        "covariance must be 'pooled', 'total' or a dense matrix of real numbers",
-    )
+    xp = backend.xp
+    wanted = "covariance must be 'pooled', 'total' or a dense matrix of real numbers"
     if is_sparse(covariance):
         raise ValueError(f"{wanted}, got a sparse one: use covariance.toarray().")
     given = to_host(covariance)
@@ -109,36 +106,25 @@ class Shrinkage:
 
 
 def covariance_matrix(moments: CrossMoments, covariance: Any, shrinkage: Shrinkage) -> Array:
-    """The covariance S, (m, m).
-
-    Parameters
-    ----------
-    moments : CrossMoments
-    covariance : {"pooled", "total"} or array of shape (m, m)
-        Within the classes, over all samples, or given.
-    shrinkage : Shrinkage
-    """
+    """The covariance S, (m, m): within the classes, over all samples or given, and shrunk."""
     xp, backend, amount = moments.backend.xp, moments.backend, shrinkage.amount
-    S = undivided(moments, covariance) / shrinkage.divisor
+    S = _undivided(moments, covariance) / shrinkage.divisor
     if amount == 0:
         return S
     identity = xp.eye(S.shape[0], dtype=xp.float64, device=backend.device)
     return (1 - amount) * S + (amount * shrinkage.target) * identity
 
 
-def undivided(moments: CrossMoments, covariance: Any) -> Array:
-    """The matrix which the covariance is a part of: (m, m).
-
-    The scatter within the classes, that of all samples, or the given covariance.
-    """
+def _undivided(moments: CrossMoments, covariance: Any) -> Array:
+    """The scatter within the classes, that of all samples, or the given covariance: (m, m)."""
     if not isinstance(covariance, str):
         return given_covariance(covariance, moments.shape[1], moments.backend)
     within = moments.within()
     return within if covariance == "pooled" else within + _between(moments)
 
 
-def covariance_divisor(moments: CrossMoments, covariance: Any) -> float:
-    """What `undivided` is divided by: sum W_c - K or sum W_c - 1 (see `variance_divisor`), or 1."""
+def _divisor(moments: CrossMoments, covariance: Any) -> float:
+    """What `_undivided` is divided by: sum W_c - K or sum W_c - 1 (`variance_divisor`), or 1."""
     weight = moments.class_weight
     if not isinstance(covariance, str):
         return 1.0
@@ -163,8 +149,7 @@ def _between(moments: CrossMoments) -> Array:
 # The inverse root of a covariance, and how far the covariance is shrunk to have one.
 
 
-@dataclass(frozen=True)
-class Whitening:
+class Whitening(NamedTuple):
     """The symmetric inverse root of a covariance, and what it was made of.
 
     Attributes
@@ -218,27 +203,24 @@ def whitening(
         names the rank and the remedy. Where a given S has a negative eigenvalue.
     """
     backend, xp, m = moments.backend, moments.backend.xp, moments.shape[1]
-    given, automatic = not isinstance(covariance, str), is_named(shrinkage, "auto")
-    if is_named(shrinkage, "ledoit-wolf"):
-        divisor = sum(moments.class_weight)
-    else:
-        divisor = covariance_divisor(moments, covariance)
-    spectrum, vectors = xp.linalg.eigh(undivided(moments, covariance) / divisor)
+    given, automatic = not isinstance(covariance, str), shrinkage == "auto"
+    estimated = shrinkage == "ledoit-wolf"
+    divisor = sum(moments.class_weight) if estimated else _divisor(moments, covariance)
+    spectrum, vectors = xp.linalg.eigh(_undivided(moments, covariance) / divisor)
     values = to_floats(spectrum)
-    if given and values[0] < -m * _EPS * max(values[-1], 0.0):
+    if given and values[0] < -m * EPS * max(values[-1], 0.0):
         raise ValueError(
             f"covariance is not positive definite: its smallest eigenvalue is {values[0]:g}."
         )
     if values[-1] <= 0 or (not given and _is_zero(moments, covariance)):
         made, values = _identity(moments, covariance, automatic=automatic), [1.0] * m
     else:
-        if is_named(shrinkage, "ledoit-wolf"):
-            amount = _ledoit_wolf(values, moments)
-        else:
-            amount = 0.0 if automatic or shrinkage is None else float(shrinkage)
+        amount = _ledoit_wolf(values, moments) if estimated else 0.0
+        if isinstance(shrinkage, numbers.Real):
+            amount = float(shrinkage)
         made = Shrinkage(amount, sum(values) / m, divisor)
         shrunk = _shrink(values, made)
-        if _is_singular(shrunk):
+        if _rank(shrunk) < m:
             why = _describe(shrunk, moments, covariance)
             if not automatic:
                 remedy = "a larger number" if amount else "a number in (0, 1]"
@@ -261,9 +243,9 @@ def _shrink(values: list[float], made: Shrinkage) -> list[float]:
     return [(1 - made.amount) * v + made.amount * made.target for v in values]
 
 
-def _is_singular(values: list[float]) -> bool:
-    """Whether a covariance of these eigenvalues, ascending, is singular up to rounding."""
-    return not values[0] > len(values) * _EPS * values[-1]
+def _rank(values: list[float]) -> int:
+    """The rank up to rounding of a covariance of these eigenvalues, ascending."""
+    return sum(v > len(values) * EPS * values[-1] for v in values)
 
 
 def _is_zero(moments: CrossMoments, covariance: str) -> bool:
@@ -276,7 +258,7 @@ def _is_zero(moments: CrossMoments, covariance: str) -> bool:
     size = xp.abs(mean)
     if covariance == "pooled":
         variance, size = within / sum(weight), xp.max(xp.abs(means), axis=0)
-    return bool(xp.all(variance <= (_EPS * size) ** 2))
+    return bool(xp.all(variance <= (EPS * size) ** 2))
 
 
 def _identity(moments: CrossMoments, covariance: Any, *, automatic: bool) -> Shrinkage:
@@ -293,15 +275,11 @@ def _identity(moments: CrossMoments, covariance: Any, *, automatic: bool) -> Shr
 
 def _describe(values: list[float], moments: CrossMoments, covariance: Any) -> str:
     """That a covariance of these eigenvalues is singular, its rank, and why."""
-    rank = sum(v > len(values) * _EPS * values[-1] for v in values)
-    what = f"the covariance of the {len(values)} features is singular: its rank is {rank}."
+    what = f"the covariance of the {len(values)} features is singular: its rank is {_rank(values)}."
     if not isinstance(covariance, str):
         return what
     if covariance == "pooled":
-        weight, n = moments.class_weight, sum(moments.count)
-        found = separating_features(
-            moments.total, moments.within_squares(), weight, n, moments.backend
-        )
+        found = separating_features(moments, moments.within_squares())
         if which := first_features(found):
             return (
                 f"{what} Some are constant within each class but differ between classes: {which}."
@@ -322,18 +300,7 @@ def _regularize(
 ) -> tuple[Shrinkage, list[float]]:
     """The shrinkage that "auto" takes for a singular covariance, and the eigenvalues of S.
 
-    Parameters
-    ----------
-    values : list of m floats
-        Eigenvalues before any shrinkage.
-    divisor : float
-        That of the covariance.
-    moments : CrossMoments
-    covariance : {"pooled", "total"} or array of shape (m, m)
-    read_again : callable, optional
-        See `whitening`.
-    why : str
-        For the warning.
+    ``values`` are those before any shrinkage; the warning begins with ``why``.
     """
     amount, how = 0.0, "the least that makes it regular"
     if is_named(covariance, "pooled"):
@@ -360,7 +327,7 @@ def _least_amount(values: list[float]) -> float:
     With r = m eps and the mean t of the eigenvalues, that above which
     ``(1 - s) v_1 + s t > r ((1 - s) v_m + s t)``.
     """
-    m, r = len(values), len(values) * _EPS
+    m, r = len(values), len(values) * EPS
     lacking = r * values[-1] - values[0]
     # A little more, so that rounding does not undo it.
     return min(1.0, lacking / (lacking + (1 - r) * sum(values) / m) * (1 + 1e-6))

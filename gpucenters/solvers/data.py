@@ -1,7 +1,9 @@
-"""From arrays of users to what solvers read: blocks, samples and exposures."""
+"""From what users give to what solvers read: data, exposures, smoothing and priors."""
 
 from __future__ import annotations
 
+import math
+import numbers
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -10,13 +12,24 @@ from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.convert import as_block
-from ..blocks.samples import Samples, check_every_class, make_samples
+from ..blocks.samples import Samples, make_samples, raise_without_weight
 from ..reductions.products import product
 
 Result = TypeVar("Result")
 
 
-# From arrays and class codes to a solution: the body that the public functions share.
+# Samples, for each class and feature. Less counts as this, as in scikit-learn: alpha = 0 would
+# give logarithms of zero. Beyond the most, products of smoothed sums overflow.
+_LEAST_ALPHA, _MOST_ALPHA = 1e-10, 1e100
+# Of the sum of priors, which are 1: what float32 may leave.
+_PRIOR_SUM_ERROR = 1e-5
+_ACCEPTED = {
+    "priors": "'uniform', 'empirical' or K numbers",
+    "class_prior": "None or K numbers",
+}
+
+
+# --- from arrays and class codes to a solution: the body that the public functions share -------
 
 
 def solve_from_data(
@@ -37,13 +50,13 @@ def solve_from_data(
         block = as_block(X, ctx.backend)
         n = block.shape[0]
         samples = make_samples(y, n, ctx.backend, n_classes=n_classes, sample_weight=sample_weight)
-        check_every_class(samples)
+        raise_without_weight(samples.count)
         return solve(block, samples, ctx)
 
     return run_with_oom_retry(task, resolve_backend(device, X), memory_budget)
 
 
-# Exposures of rows: totals that are read off X, and given ones, checked against it.
+# --- exposures of rows: totals that are read off X, and given ones, checked against it ---------
 
 
 def row_totals(block: Block, ctx: Context) -> Array:
@@ -107,3 +120,99 @@ def require_exposure(block: Block, exposure: Array, ctx: Context) -> None:
             f"the exposure of row {int(bad[0])} is 0, but X has counts there. Leave the row out, "
             "or give it an exposure above 0."
         )
+
+
+# --- numbers: smoothing of counts, and priors of classes ---------------------------------------
+
+
+def as_number(value: Any) -> float:
+    """A real number as a float; NaN for anything else, and for what float64 cannot hold."""
+    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan
+
+
+def check_alpha(alpha: Any) -> float:
+    """``alpha`` as a float, at least 1e-10; raises for anything but a number from 0 to 1e100."""
+    value = as_number(alpha)
+    if not 0 <= value <= _MOST_ALPHA:
+        raise ValueError(
+            f"alpha={alpha!r} is not valid: use one number from 0 to {_MOST_ALPHA:g}, the same for "
+            "every feature."
+        )
+    return max(value, _LEAST_ALPHA)
+
+
+def log_priors(priors: object, weight: tuple[float, ...]) -> list[float]:
+    """Log priors of the classes.
+
+    Parameters
+    ----------
+    priors : {"uniform", "empirical"} or sequence of K positive numbers that sum to 1
+        Uniform priors change nothing and are dropped (zeros). "empirical" is W_c / sum W.
+    weight : tuple of K floats
+        A class without weight has the prior 0, and given ones of the others are divided by their
+        sum.
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+    """
+    if isinstance(priors, str) and priors == "empirical":
+        return [_log(w / sum(weight)) for w in weight]
+    if isinstance(priors, str):
+        if priors != "uniform":
+            raise ValueError(f"priors={priors!r} is not valid: use {_ACCEPTED['priors']}.")
+        return [_log(w > 0) for w in weight]
+    values = _given_priors(priors, len(weight), "priors")
+    if len(set(values)) == 1:
+        return [_log(w > 0) for w in weight]
+    return _of_those_with_weight(values, weight)
+
+
+def _log(p: float) -> float:
+    return math.log(p) if p > 0 else -math.inf
+
+
+def _of_those_with_weight(values: list[float], weight: tuple[float, ...]) -> list[float]:
+    pairs = list(zip(values, weight, strict=True))
+    rest = 1.0 if all(weight) else sum(p for p, w in pairs if w > 0)
+    return [_log(p / rest if w > 0 else 0.0) for p, w in pairs]
+
+
+def _given_priors(priors: object, k: int, name: str) -> list[float]:
+    """K priors that a user gave as a sequence; a ValueError that calls them ``name`` if wrong."""
+    if isinstance(priors, dict | set | frozenset):
+        raise ValueError(f"{name} must be in the order of classes_: a list or an array.")
+    try:
+        values = [float(p) for p in priors]  # type: ignore[attr-defined]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{name}={priors!r} is not valid: use {_ACCEPTED[name]}.") from error
+    if len(values) != k:
+        raise ValueError(f"{name} has {len(values)} entries, but there are {k} classes.")
+    if not all(0 < p <= 1 for p in values) or abs(sum(values) - 1) > _PRIOR_SUM_ERROR:
+        raise ValueError(
+            f"{name} must be positive and sum to 1, got {values}, whose sum is {sum(values):.10g}."
+        )
+    return values
+
+
+def check_priors(priors: object) -> None:
+    """Raise for a name that is none, before the classes are known."""
+    if isinstance(priors, str):
+        log_priors(priors, (1.0, 1.0))
+
+
+def class_log_prior(fit_prior: bool, class_prior: object, weight: tuple[float, ...]) -> list[float]:
+    """Log priors as naive Bayes has them: given, or W_c / sum W, or all equal."""
+    if class_prior is not None:
+        values = _given_priors(class_prior, len(weight), "class_prior")
+        return _of_those_with_weight(values, weight)
+    if not fit_prior:
+        met = sum(w > 0 for w in weight)
+        return [-math.log(met) if w > 0 else -math.inf for w in weight]
+    return [_log(w / sum(weight)) for w in weight]

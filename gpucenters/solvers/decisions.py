@@ -1,4 +1,4 @@
-"""Decisions: scores of rows from centers, and probabilities from scores."""
+"""Decisions: scores of rows from centers, of one support or of many, and their probabilities."""
 
 from __future__ import annotations
 
@@ -14,70 +14,50 @@ from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.padded_rows import padded_rows
 from ..reductions.products import product, product_and_bound, products
+from ..reductions.segment_sums import LinearTerms, Terms
 from .close_scores import UNIT_ROUNDOFF, PairForm, Rounding, compare_close_scores
 
-_MANY_ROWS = 16  # one row in so many, from which on rows are not looked at one by one
-_LEAST_GAP = 2.0**-51  # a difference of logarithms that the rounding of a division leaves
+# One row in so many: from there on a second product with all rows takes less time than to gather
+# those where rounding may decide.
+_MANY_ROWS = 16
+# A difference of logarithms that the rounding of a division, to 2^-53 of each quotient, leaves.
+_LEAST_GAP = 2.0**-51
 
 
 class LinearForm(NamedTuple):
-    """A decision that is linear in the features of the support.
+    """A decision that is linear in d features of X.
 
-    The scores are ``(x[support] - shift) @ coef + offset``. q is 1 for two classes (class 1 less
-    class 0), else K.
+    The scores are ``(x - shift) @ coef + offset``, and the sum of ``base``. q is 1 for two classes
+    (class 1 less class 0), else K.
 
     Attributes
     ----------
     shift : array of shape (d,)
     coef : array of shape (d, q)
     offset : array of shape (q,)
-    rounding : Rounding, optional
-        A bound on the rounding of the scores, where close ones are to be compared again.
-    """
-
-    shift: Array
-    coef: Array
-    offset: Array
-    rounding: Rounding | None = None
-
-
-class FeatureForm(NamedTuple):
-    """A linear decision as a sum over features, from which that of any of them is read.
-
-    A feature adds ``(x_i - shift_i) coef_i + base_i`` to the scores.
-
-    Attributes
-    ----------
-    shift : array of shape (d,)
-    coef : array of shape (d, q)
     base : array of shape (q, d), or None for zeros
-    offset : array of shape (q,)
+        What each feature adds whatever its value is.
     rounding : Rounding, optional
-        As in `LinearForm`, of all d features: with fewer it is less.
+        A bound on the rounding of the scores, where close ones are to be compared again. Of all d
+        features: with fewer it is less.
     """
 
     shift: Array
     coef: Array
-    base: Array | None
     offset: Array
+    base: Array | None = None
     rounding: Rounding | None = None
 
     def summed(self) -> LinearForm:
-        """The decision with all d features."""
-        offset = self.offset
-        if self.base is not None:
-            offset = row_sums(self.base) + offset
-        return LinearForm(self.shift, self.coef, offset, self.rounding)
+        """The same decision, with the base in the offset."""
+        if self.base is None:
+            return self
+        return self._replace(offset=row_sums(self.base) + self.offset, base=None)
 
 
 def squared_distance_form(
-    free: Array,
-    tied: Array,
-    scale: Array | None,
-    log_prior: list[float],
-    backend: Backend,
-    shift: Array,
-) -> FeatureForm:
+    free: Array, tied: Array, scale: Array | None, log_prior: list[float], backend: Backend
+) -> LinearForm:
     """The linear form of the classifier of the least squared distance to a center.
 
     The score of class c is minus the squared distance to its center, plus twice the log of its
@@ -96,8 +76,6 @@ def squared_distance_form(
     scale : array of shape (d,), or None
     log_prior : list of K floats
     backend : Backend
-    shift : array
-        That of the form.
     """
     xp = backend.xp
     difference, base = free - tied, None
@@ -113,7 +91,7 @@ def squared_distance_form(
     if scale is not None:
         slope = slope / (scale * scale)
     rounding = _rounding(free, difference, scale, log_prior)
-    return FeatureForm(shift, xp.permute_dims(slope, (1, 0)), base, constant, rounding)
+    return LinearForm(tied, xp.permute_dims(slope, (1, 0)), constant, base, rounding)
 
 
 def _rounding(
@@ -125,10 +103,10 @@ def _rounding(
     """
     xp, d = array_namespace(free), free.shape[1]
     theta, a = xp.max(xp.abs(free), axis=0), xp.max(xp.abs(difference), axis=0)
-    size, square = 2 * (d + 8) * a + 8 * theta, a * (8 * theta + (d + 8) * a)
+    coef, square = 2 * (d + 8) * a + 8 * theta, a * (8 * theta + (d + 8) * a)
     if scale is not None:
-        size, square = size / (scale * scale), square / (scale * scale)
-    return Rounding(UNIT_ROUNDOFF * size, UNIT_ROUNDOFF * xp.sum(square) + of_priors(log_prior))
+        coef, square = coef / (scale * scale), square / (scale * scale)
+    return Rounding(UNIT_ROUNDOFF * coef, UNIT_ROUNDOFF * xp.sum(square) + of_priors(log_prior))
 
 
 def of_priors(log_prior: list[float]) -> float:
@@ -172,14 +150,14 @@ class LinearDecision:
 
     def scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
         """Scores of the rows: see `Decision`. Close ones are compared in twice the precision."""
-        columns, (shift, coef, offset, rounding) = self.columns, self.form
+        columns, form = self.columns, self.form
         if columns.shape[0] == 0:
             block.check_finite(False, ctx)
-            return ctx.backend.zeros((block.shape[0], offset.shape[0])) + offset
-        if rounding is None:
-            return product(block, columns, shift, coef, ctx) + offset
+            return ctx.backend.zeros((block.shape[0], form.offset.shape[0])) + form.offset
+        if form.rounding is None:
+            return product(block, columns, form.shift, form.coef, ctx) + form.offset
         assert self.pair_forms is not None
-        scores, rows, bound = _close_rows(self.form, block, columns, ctx)
+        scores, rows, bound = _close_rows(form, form.rounding, block, columns, ctx)
         pairs, prior = self.pair_forms(), self.log_prior
         return compare_close_scores(
             scores, bound, pairs, prior, block, columns, ctx, relative=relative, rows=rows
@@ -222,50 +200,33 @@ def _close(
     zeros = xp.zeros_like(columns, dtype=xp.float64)
     norms = product(block, columns, zeros, zeros[:, None], ctx, size=zeros + 1)[:, -1]
     doubtful = []
-    for score, decision, (size, constant) in zip(scores, decisions, bounds, strict=True):
-        most = xp.max(size) * norms + (xp.abs(decision.form.shift) @ size + constant)
+    for score, decision, (coef, constant) in zip(scores, decisions, bounds, strict=True):
+        most = xp.max(coef) * norms + (xp.abs(decision.form.shift) @ coef + constant)
         doubtful.append(xp.any(xp.abs(score[:, 0]) <= 2 * most))
     return [i for i, is_so in enumerate(to_host(xp.stack(doubtful)).tolist()) if is_so]
 
 
 def _close_rows(
-    form: LinearForm, block: Block, columns: Array, ctx: Context
+    form: LinearForm, rounding: Rounding, block: Block, columns: Array, ctx: Context
 ) -> tuple[Array, Array, Array]:
-    """Scores, and the rows in which rounding may decide between the best of them.
+    """Scores (n, q), the rows (r,) where rounding may decide, and bounds on it there (r,).
 
     A bound that costs little clears nearly all rows.
-
-    Parameters
-    ----------
-    form : LinearForm
-        With a rounding.
-    block : Block
-    columns : array of shape (d,)
-        The features that the form reads, ascending.
-    ctx : Context
-
-    Returns
-    -------
-    scores : array of shape (n, q)
-    rows : array of int64 of shape (r,)
-    bound : array of shape (r,)
-        On the rounding of the score of each class of these rows.
     """
-    assert form.rounding is not None
-    xp, (size, constant) = ctx.backend.xp, form.rounding
-    found, most = product_and_bound(block, columns, form.shift, form.coef, size, ctx)
+    xp, (coef, constant) = ctx.backend.xp, rounding
+    found, most = product_and_bound(block, columns, form.shift, form.coef, coef, ctx)
     scores = found + form.offset
     rows = xp.nonzero(_difference(scores) <= 2 * (most + constant))[0]
     if _MANY_ROWS * rows.shape[0] > block.shape[0]:
-        found = product(block, columns, form.shift, form.coef, ctx, size=size)
+        found = product(block, columns, form.shift, form.coef, ctx, size=coef)
         return scores, rows, xp.take(found[:, -1], rows) + constant
     sums = [xp.zeros_like(found[:0, 0])]
     for x, at in padded_rows(block, rows, columns, ctx):
         if at is None:
-            sums.append(xp.abs(x - form.shift) @ size)
+            sums.append(xp.abs(x - form.shift) @ coef)
         else:
-            of_stored = xp.sum(xp.abs(x) * xp.take(size, at), axis=1)
-            sums.append(of_stored + xp.abs(form.shift) @ size)
+            of_stored = xp.sum(xp.abs(x) * xp.take(coef, at), axis=1)
+            sums.append(of_stored + xp.abs(form.shift) @ coef)
     return scores, rows, xp.concat(sums) + constant
 
 
@@ -280,7 +241,74 @@ def _difference(scores: Array) -> Array:
     return xp.max(scores, axis=1) - xp.max(xp.where(others, scores, low), axis=1)
 
 
-# Probabilities from scores, for models whose score is a multiple of a log density.
+# --- what each feature adds to the scores, from which those of every support are summed ---------
+
+
+class PathTerms(NamedTuple):
+    """The scores of a separable model as sums over d ranked features.
+
+    Attributes
+    ----------
+    terms : Terms
+        What a feature adds to the q scores of a sample, and to the bound on their rounding.
+    columns : array of shape (d,)
+        The features that ``terms`` read.
+    base : array of shape (q + 1, d), or None for zeros
+        What a feature adds whatever the sample is.
+    offset : array of shape (q,)
+    offset_bound : array of no dimension, or float
+    parameters : list of arrays of shape (K, d)
+        Classes whose parameters are equal have equal scores, to the bit. Empty for two classes.
+    compared : bool
+        Whether close scores are compared again: see `close_scores`.
+    compared_columns : array, optional
+        The features of X that these comparisons read; by default those of the support.
+    read : callable, optional
+        From rows of X to the block that ``terms`` read and a further bound of each row.
+    rate : array of shape (q + 1, d), optional
+        What a feature adds for each unit of the exposure of a sample.
+    exposure : callable, optional
+        From rows of X to their exposures.
+    """
+
+    terms: Terms
+    columns: Array
+    base: Array | None
+    offset: Array
+    offset_bound: Array | float
+    parameters: list[Array]
+    compared: bool = False
+    compared_columns: Array | None = None
+    read: Callable[[Block, Context], tuple[Block, Array]] | None = None
+    rate: Array | None = None
+    exposure: Callable[[Block, Context], Array] | None = None
+
+
+def linear_terms(form: LinearForm, columns: Array, log_prior: list[float]) -> PathTerms:
+    """The terms of a linear decision.
+
+    The bound holds for the rounding of sums over the features in any order.
+    """
+    xp = array_namespace(form.coef)
+    coef, base, (d, q), compared = form.coef, form.base, form.coef.shape, form.rounding is not None
+    unit = 4 * UNIT_ROUNDOFF * (d + 16)
+    if form.rounding is not None:
+        size, constant = 2 * form.rounding.coef, 2 * form.rounding.constant
+        base_bound = xp.zeros_like(size)
+    else:
+        size, constant = unit * xp.max(xp.abs(coef), axis=1), 4 * of_priors(log_prior)
+        base_bound = size if base is None else unit * xp.max(xp.abs(base), axis=0)
+    parameters = []
+    if q > 1 and not compared:
+        parameters = [xp.permute_dims(coef, (1, 0))] + ([] if base is None else [base])
+    if base is not None:
+        base = xp.concat([base, base_bound[None, :]])
+    relative = unit if q == 1 and not compared else None
+    terms = LinearTerms(form.shift, coef, size, relative)
+    return PathTerms(terms, columns, base, form.offset, constant, parameters, compared)
+
+
+# --- probabilities from scores, for models whose score is a multiple of a log density.
 
 
 def log_softmax(scores: Array, factor: float) -> Array:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from .._docstrings import filled
+from ..arrays.cached import cached_property
 from ..arrays.context import Context
 from ..arrays.functions import array_namespace, index_mask, row_sums, to_float
 from ..arrays.typing import Array
@@ -15,19 +15,20 @@ from ..blocks import Block
 from ..blocks.samples import Samples
 from ..blocks.transforms import Squared
 from ..blocks.validation import raise_overflow
-from ..reductions.distances import distance_scores, with_far_features
+from ..reductions.distances import FAR, distance_scores, with_far_features
 from ..reductions.products import product
 from ..statistics.base import Recipe, Statistics
 from ..statistics.moments import ClassMoments
 from .centers import SparseCenters
 from .close_scores import UNIT_ROUNDOFF
-from .data import solve_from_data
-from .decisions import Decision, of_priors
-from .densities import DensityTerms, Params, negative_log_density
+from .data import as_number, solve_from_data
+from .decisions import Decision, PathTerms, of_priors
 from .divergence import log_excess
 from .l2 import class_deviations, zero_if_constant
-from .path_scores import PathTerms
 from .scaling import EPS, check_underflow, zero_up_to
+
+#: Tied mean, deviation of the class mean, 1 / variance and log(variance) / 2: four (K, d).
+Params = tuple[Array, ...]
 
 
 @dataclass(frozen=True)
@@ -54,37 +55,29 @@ class GaussianCenters(SparseCenters):
     variance: Array
     epsilon: float
 
-    def _at(self, columns: Array | None) -> tuple[Array, Array]:
-        take = self.backend.xp.take
-        if columns is None:
-            return self.total, self.variance
-        return take(self.total, columns, axis=1), take(self.variance, columns, axis=1)
+    def _at(self, columns: Array | None) -> tuple[Array, Array, Array]:
+        """(variances, deviations of the class means, tied means) of some columns."""
+        total, variance = self.total, self.variance
+        if columns is not None:
+            total, variance = (self.backend.xp.take(a, columns, axis=1) for a in (total, variance))
+        return variance, *class_deviations(total, self.class_weight, self.backend)
 
     def centers_at(self, columns: Array | None = None) -> tuple[Array, Array]:
-        deviation, tied = class_deviations(self._at(columns)[0], self.class_weight, self.backend)
+        _, deviation, tied = self._at(columns)
         return tied + deviation, tied
 
-    def variances_at(self, columns: Array) -> Array:
-        """Variances of the classes in some columns: (K, d)."""
-        return self._at(columns)[1]
-
-    def tied_variance(self, columns: Array | None) -> Array:
-        """The variance that all classes share where a feature is tied: u + b, (d,)."""
-        xp, (total, variance) = self.backend.xp, self._at(columns)
-        deviation, _ = class_deviations(total, self.class_weight, self.backend)
+    def variances_at(self, columns: Array | None) -> tuple[Array, Array]:
+        """Those of the classes, (K, d), and u + b, which all share where a feature is tied."""
+        variance, deviation, _ = self._at(columns)
         p = self.backend.asarray([w / sum(self.class_weight) for w in self.class_weight])[:, None]
-        return xp.sum(p * (variance + deviation * deviation), axis=0)
+        return variance, self.backend.xp.sum(p * (variance + deviation * deviation), axis=0)
 
-    def decision(
-        self, support: Array, log_prior: list[float], columns: Array | None = None
-    ) -> Decision:
-        columns = support if columns is None else columns
-        return GaussianDecision(columns, self.density_params(support), log_prior)
+    def decision(self, support: Array, log_prior: list[float]) -> Decision:
+        return GaussianDecision(support, self.density_params(support), log_prior)
 
     def density_params(self, columns: Array | None) -> Params:
         """Tied means, deviations of the class means, 1 / variance and log(variance) / 2: (K, d)."""
-        xp, (total, variance) = self.backend.xp, self._at(columns)
-        deviation, tied = class_deviations(total, self.class_weight, self.backend)
+        xp, (variance, deviation, tied) = self.backend.xp, self._at(columns)
         some = variance > 0
         safe, zero = xp.where(some, variance, xp.ones_like(variance)), xp.zeros_like(variance)
         return tied + zero, deviation, xp.where(some, 1 / safe, zero), xp.log(safe) / 2
@@ -97,7 +90,7 @@ class GaussianCenters(SparseCenters):
         """
         xp, (mean, deviation, inverse, half_log) = self.backend.xp, self.density_params(None)
         free, zero = index_mask(support, mean.shape[1]), xp.zeros_like(mean)
-        tied = self.tied_variance(None)
+        _, tied = self.variances_at(None)
         varies = xp.any(inverse > 0, axis=0)
         tied = xp.where(varies, tied, xp.full_like(tied, self.epsilon or 1.0))
         own = free & varies
@@ -139,27 +132,81 @@ class GaussianDecision:
             return distance_scores(block, *distance) + offset
 
         def expanded(columns: Array, params: Params, scale: Array | None) -> Array:
-            return _expanded_scores(block, columns, params, ctx)
+            """The score of a row of zeros, and for each stored value x (2 mean - x) / (2 u)."""
+            xp, (tied, deviation, inverse, half_log) = block.backend.xp, params
+            mean = tied + deviation
+            slope, curve, base = mean * inverse, -inverse / 2, -half_log - mean * mean * inverse / 2
+            if mean.shape[0] == 2:
+                slope, curve, base = (a[1:, :] - a[:1, :] for a in (slope, curve, base))
+            zeros = xp.zeros_like(base[0, :])
+            found = product(block, columns, zeros, xp.permute_dims(slope, (1, 0)), ctx)
+            squares = replace(block, transform=Squared())
+            found = found + product(squares, columns, zeros, xp.permute_dims(curve, (1, 0)), ctx)
+            return found + row_sums(base)
 
         return with_far_features(expanded, block, *distance) + offset
 
 
-def _expanded_scores(block: Block, columns: Array, params: Params, ctx: Context) -> Array:
-    """The score of a row of zeros, and for each stored value x (2 mean - x) / (2 u)."""
-    xp, (tied, deviation, inverse, half_log) = block.backend.xp, params
-    mean = tied + deviation
-    slope, curve, base = mean * inverse, -inverse / 2, -half_log - mean * mean * inverse / 2
-    if mean.shape[0] == 2:
-        slope, curve, base = (a[1:, :] - a[:1, :] for a in (slope, curve, base))
-    zeros = xp.zeros_like(base[0, :])
-    found = product(block, columns, zeros, xp.permute_dims(slope, (1, 0)), ctx)
-    squares = replace(block, transform=Squared())
-    found = found + product(squares, columns, zeros, xp.permute_dims(curve, (1, 0)), ctx)
-    return found + row_sums(base)
-
-
 def _offset(log_prior: list[float]) -> list[float]:
     return [log_prior[1] - log_prior[0]] if len(log_prior) == 2 else log_prior
+
+
+def negative_log_density(
+    x: Array, tied: Array, deviation: Array, inverse: Array, half_log: Array
+) -> Array:
+    """Minus the log density of x, up to a constant, from the elements of `Params`."""
+    # Relative to the tied mean: the means of classes far from zero would be rounded apart.
+    d = x - tied - deviation
+    return half_log + 0.5 * (d * d * inverse)
+
+
+@dataclass(frozen=True)
+class DensityTerms:
+    """Log densities of x_i in K classes; for two, that of class 1 less that of class 0.
+
+    The bound is ``size`` times the largest of what is summed.
+    """
+
+    params: Params
+    size: float
+
+    @property
+    def rows(self) -> int:
+        """2 for two classes, else K + 1."""
+        k = int(self.params[0].shape[0])
+        return 2 if k == 2 else k + 1
+
+    def _terms(self, x: Array, params: Params) -> list[Array]:
+        """Scores of values x of some features, and their bound, from params (K, ...)."""
+        found, largest = [], abs(x) * 0
+        for c in range(params[0].shape[0]):
+            own = [p[c, ...] for p in params]
+            d = negative_log_density(x, *own)
+            largest = array_namespace(x).maximum(largest, d - own[3] + abs(own[3]))
+            found.append(d)
+        scores = [found[0] - found[1]] if len(found) == 2 else [-d for d in found]
+        return [*scores, largest * self.size]
+
+    def of_columns(self, x: Array, part: slice) -> Array:
+        """Sums over a run of features: see `Terms`."""
+        xp, params = array_namespace(x), tuple(p[:, part] for p in self.params)
+        return xp.stack([xp.sum(t, axis=1) for t in self._terms(x, params)], axis=1)
+
+    @cached_property
+    def at_zero(self) -> Array:
+        """The terms at zero: see `Terms`. No bound serves features that are far from zero."""
+        xp = array_namespace(self.params[0])
+        *scores, bound = self._terms(xp.zeros_like(self.params[0][0, :]), self.params)
+        no_bound = xp.full_like(bound, math.inf)
+        return xp.stack([*scores, xp.where(bound > FAR * self.size, no_bound, bound)])
+
+    def beyond_zero(self, x: Array, position: Array) -> list[Array]:
+        """The terms less those at zero: see `Terms`."""
+        xp = array_namespace(x)
+        params = tuple(xp.take(p, position, axis=1) for p in self.params)
+        here, there = self._terms(x, params), self._terms(xp.zeros_like(x), params)
+        scores = [a - b for a, b in zip(here[:-1], there[:-1], strict=True)]
+        return [*scores, here[-1] + there[-1]]
 
 
 def gaussian_gain(
@@ -353,14 +400,12 @@ def _require_variance(variance: Array, of_all: Array, moments: ClassMoments) -> 
 
 def check_gaussian(pooling: Any, var_smoothing: Any, ddof: Any) -> None:
     """Raise a ValueError for parameters that are not valid."""
-    checks = (
-        ("pooling", pooling, 0, 1, "a number from 0 to 1"),
-        ("var_smoothing", var_smoothing, 0, 1e100, "a number of 0 or more"),
-    )
-    for name, value, least, most, what in checks:
-        number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-        if not number or not least <= value <= most:
-            raise ValueError(f"{name}={value!r} is not valid: use {what}.")
+    if not 0 <= as_number(pooling) <= 1:
+        raise ValueError(f"pooling={pooling!r} is not valid: use a number from 0 to 1.")
+    if not 0 <= as_number(var_smoothing) <= 1e100:
+        raise ValueError(
+            f"var_smoothing={var_smoothing!r} is not valid: use a number of 0 or more."
+        )
     if isinstance(ddof, bool) or ddof not in (0, 1):
         raise ValueError(f"ddof={ddof!r} is not valid: use 0 or 1.")
 

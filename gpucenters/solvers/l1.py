@@ -22,8 +22,7 @@ from ..statistics.base import Recipe, Statistics
 from .centers import SparseCenters
 from .close_scores import UNIT_ROUNDOFF
 from .data import solve_from_data
-from .decisions import Decision
-from .path_scores import PathTerms
+from .decisions import Decision, PathTerms
 from .scaling import Scale, check_scale, feature_scale, separation, warn_of_separating, zero_up_to
 
 
@@ -51,17 +50,12 @@ class L1Centers(SparseCenters):
     free_: Array
     tied_: Array
 
-    def centers_at(self, columns: Array | None = None) -> tuple[Array, Array]:
-        if columns is None:
-            return self.free_, self.tied_
-        xp = self.backend.xp
-        return xp.take(self.free_, columns, axis=1), xp.take(self.tied_, columns)
+    def centers_at(self, columns: Array) -> tuple[Array, Array]:
+        take = self.backend.xp.take
+        return take(self.free_, columns, axis=1), take(self.tied_, columns)
 
-    def decision(
-        self, support: Array, log_prior: list[float], columns: Array | None = None
-    ) -> Decision:
-        free, scale = self.centers_at(support)[0], self.scale_at(support)
-        return DistanceDecision(support if columns is None else columns, free, scale)
+    def decision(self, support: Array, log_prior: list[float]) -> Decision:
+        return DistanceDecision(support, self.centers_at(support)[0], self.scale_at(support))
 
     def path_terms(
         self, ranking: Array, log_prior: list[float], block: Block, ctx: Context
@@ -109,12 +103,7 @@ def solve_l1(block: Block, samples: Samples, ctx: Context, scale: str | None = N
         Each class with weight.
     ctx : Context
     scale : {None, "std", "pooled"}
-
-    Returns
-    -------
-    L1Centers
     """
-    check_scale(scale)
     backend, xp = block.backend, block.backend.xp
     sigma = None
     if scale is not None:
@@ -243,6 +232,7 @@ def l1_centers(
     array([[0., 1.],
            [2., 1.]])
     """
+    check_scale(scale)
 
     def solve(block: Block, samples: Samples, ctx: Context) -> L1Centers:
         return solve_l1(block, samples, ctx, scale)

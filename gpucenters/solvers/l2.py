@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from .._docstrings import filled
 from ..arrays.backend import Backend
 from ..arrays.context import Context
+from ..arrays.double_double import Double, divide
 from ..arrays.functions import array_namespace, row_sums, scaled_differences, to_float, to_floats
 from ..arrays.typing import Array
 from ..blocks import Block
@@ -17,13 +18,14 @@ from ..blocks.samples import Samples
 from ..blocks.validation import raise_overflow
 from ..statistics.base import Recipe, Statistics
 from ..statistics.moments import ClassMoments
-from .centers import LinearCenters
-from .close_scores import PairForm, pair_form, scaled_metric
+from .centers import SparseCenters
+from .close_scores import PairForm, pair_form
 from .data import solve_from_data
-from .decisions import FeatureForm, squared_distance_form
+from .decisions import LinearForm, squared_distance_form
 from .scaling import (
     SMALLEST_SIZE,
     Scale,
+    check_scale,
     check_underflow,
     is_constant,
     scale_divisor,
@@ -35,7 +37,7 @@ from .scaling import (
 
 
 @dataclass(frozen=True)
-class L2Centers(LinearCenters):
+class L2Centers(SparseCenters):
     """Sparse l2 centers; free and tied are formed from the class sums when asked for.
 
     Attributes
@@ -45,27 +47,28 @@ class L2Centers(LinearCenters):
     """
 
     ARRAYS: ClassVar[dict[str, tuple[str, ...]]] = {
-        **LinearCenters.ARRAYS,
+        **SparseCenters.ARRAYS,
         "total": ("class", "candidate"),
     }
 
     total: Array
 
-    def centers_at(self, columns: Array | None = None) -> tuple[Array, Array]:
-        xp = self.backend.xp
-        total = self.total if columns is None else xp.take(self.total, columns, axis=1)
+    def centers_at(self, columns: Array) -> tuple[Array, Array]:
+        total = self.backend.xp.take(self.total, columns, axis=1)
         free = total / self.backend.asarray(list(self.class_weight))[:, None]
         return free, tied_mean(free)
 
-    def feature_form(self, columns: Array, log_prior: list[float]) -> FeatureForm:
-        free, tied = self.centers_at(columns)
+    def linear_form(self, columns: Array, log_prior: list[float]) -> LinearForm:
         scale = self.scale_at(columns)
-        return squared_distance_form(free, tied, scale, log_prior, self.backend, tied)
+        return squared_distance_form(*self.centers_at(columns), scale, log_prior, self.backend)
 
     def pair_forms(self, support: Array) -> Callable[[int, int], PairForm]:
         """The comparison of two classes, with the features of ``support`` free."""
-        sums = self.backend.xp.take(self.total, support, axis=1)
-        metric = scaled_metric(self.scale_at(support))
+        sums, scale = self.backend.xp.take(self.total, support, axis=1), self.scale_at(support)
+
+        def metric(x: Double) -> Double:
+            return x if scale is None else divide(x, scale * scale)
+
         return lambda c, r: pair_form(sums, self.class_weight, (c, r), metric)
 
 
@@ -90,10 +93,6 @@ def solve_l2(moments: ClassMoments, ctx: Context, scale: str | None = None) -> L
         With second moments for each feature if there is a ``scale``.
     ctx : Context
     scale : {None, "std", "pooled"}
-
-    Returns
-    -------
-    L2Centers
 
     Raises
     ------
@@ -147,19 +146,7 @@ def l2_gain(total: Array, weight: list[float], backend: Backend) -> Array:
     """How much the objective falls if a feature is free, unscaled: Prop. 1.
 
     ``gain_i = sum_c (free_ci - tied_i)^2``, where free_c are the class means and tied is their
-    mean; for two classes ``(free_1i - free_0i)^2 / 2``.
-
-    Parameters
-    ----------
-    total : array of shape (K, d)
-        Class sums.
-    weight : list of K floats
-        W_c.
-    backend : Backend
-
-    Returns
-    -------
-    array of shape (d,)
+    mean; for two classes ``(free_1i - free_0i)^2 / 2``: (d,), from class sums (K, d) and W_c.
     """
     if len(weight) == 2:
         delta = mean_differences(total, weight, backend)[0, :]
@@ -252,16 +239,16 @@ def l2_centers(
     >>> select(centers, 1).support
     array([0])
     """
+    check_scale(scale)
 
     def solve(block: Block, samples: Samples, ctx: Context) -> L2Centers:
         recipe = Recipe("class moments", per_feature=scale is not None)
-        moments = recipe.of(block, samples, ctx)
-        return solve_l2(moments, ctx, scale)
+        return solve_l2(recipe.of(block, samples, ctx), ctx, scale)
 
     return solve_from_data(solve, X, y, n_classes, sample_weight, device, memory_budget)
 
 
-# Class means relative to the mean of all samples, from class sums.
+# --- class means relative to the mean of all samples, from class sums -------------------------
 
 
 def class_deviations(
@@ -270,15 +257,7 @@ def class_deviations(
     """Class means less the mean of all samples, (K, b), and this mean, (b,).
 
     ``dev_c = q_c - sum_c p_c q_c`` with ``q_c = (W_0 T_c - W_c T_0) / (W_0 W_c)`` and ``p_c = W_c /
-    W``: exactly 0 where the means of integer data are equal.
-
-    Parameters
-    ----------
-    total : array of shape (K, b)
-        Class sums T_c.
-    weight : sequence of K floats
-        W_c.
-    backend : Backend
+    W``, from class sums T_c, (K, b): exactly 0 where the means of integer data are equal.
     """
     xp, delta = backend.xp, mean_differences(total, list(weight), backend)
     p = backend.asarray([w / sum(weight) for w in weight])[1:, None]

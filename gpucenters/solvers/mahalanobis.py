@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from ..arrays.context import Context
@@ -20,9 +21,16 @@ from ..statistics.cross_moments import CrossMoments
 from .centers import SparseCenters
 from .close_scores import UNIT_ROUNDOFF, PairForm, Rounding, pair_form
 from .covariance import Shrinkage, whitening
-from .decisions import Decision, LinearForm, of_priors, squared_distance_form
+from .decisions import (
+    Decision,
+    LinearDecision,
+    LinearForm,
+    PathTerms,
+    linear_terms,
+    of_priors,
+    squared_distance_form,
+)
 from .l2 import centred_means, tied_mean
-from .path_scores import PathTerms, linear_terms
 
 
 @dataclass(frozen=True)
@@ -53,6 +61,7 @@ class MahalanobisCenters(SparseCenters):
         "deviation": ("class", "candidate"),
         "total": ("class", "feature"),
     }
+    mixes_features: ClassVar[bool] = True
 
     root: Array
     tied_center: Array
@@ -60,47 +69,45 @@ class MahalanobisCenters(SparseCenters):
     total: Array
     shrinkage: Shrinkage
 
-    def centers_at(self, columns: Array | None = None) -> tuple[Array, Array]:
+    def _at(self, columns: Array) -> tuple[Array, Array]:
+        """The root and the deviations of some transformed features: (m, d) and (K, d)."""
+        take = self.backend.xp.take
+        return take(self.root, columns, axis=1), take(self.deviation, columns, axis=1)
+
+    def centers_at(self, columns: Array) -> tuple[Array, Array]:
         """(free, tied) of some transformed features, of shapes (K, d) and (d,)."""
-        xp = self.backend.xp
-        root = self.root if columns is None else xp.take(self.root, columns, axis=1)
-        deviation = self.deviation if columns is None else xp.take(self.deviation, columns, axis=1)
+        root, deviation = self._at(columns)
         with one_blas_thread(self.backend):
             tied = self.tied_center @ root
         return tied + deviation, tied
 
-    def decision(
-        self, support: Array, log_prior: list[float], columns: Array | None = None
-    ) -> Decision:
-        """The decision, which reads all features of X."""
-        return super().decision(support, log_prior, self.backend.arange(self.root.shape[0]))
+    def decision(self, support: Array, log_prior: list[float]) -> Decision:
+        """The decision on all features of X."""
+        root, form = self._transformed_form(support, log_prior)
+        with one_blas_thread(self.backend):
+            rounding, coef = self._rounding(root, log_prior), root @ form.coef
+        of_all = LinearForm(self.tied_center, coef, form.summed().offset, None, rounding)
+        every, pairs = self.backend.arange(root.shape[0]), partial(self.pair_forms, support)
+        return LinearDecision(every, of_all, log_prior, pairs)
 
-    def linear_form(self, support: Array, log_prior: list[float]) -> LinearForm:
-        """The decision on all features of X: shift (m,), coef (m, q)."""
-        xp, backend = self.backend.xp, self.backend
-        root, deviation = (xp.take(a, support, axis=1) for a in (self.root, self.deviation))
-        tied = backend.zeros(support.shape[0])
-        form = squared_distance_form(deviation, tied, None, log_prior, backend, tied).summed()
-        with one_blas_thread(backend):
-            rounding = form.rounding and self._rounding(root, log_prior)
-            coef = root @ form.coef
-            return LinearForm(self.tied_center, coef, form.offset, rounding)
+    def _transformed_form(self, columns: Array, log_prior: list[float]) -> tuple[Array, LinearForm]:
+        """Some columns of the root, and the decision on these features, less the tied center."""
+        (root, deviation), tied = self._at(columns), self.backend.zeros(columns.shape[0])
+        return root, squared_distance_form(deviation, tied, None, log_prior, self.backend)
 
     def path_terms(
         self, ranking: Array, log_prior: list[float], block: Block, ctx: Context
     ) -> PathTerms:
         """The terms of transformed features, less the tied center."""
-        xp, backend, d = self.backend.xp, self.backend, ranking.shape[0]
-        root, deviation = (xp.take(a, ranking, axis=1) for a in (self.root, self.deviation))
-        tied, every = backend.zeros(d), backend.arange(self.root.shape[0])
-        form = squared_distance_form(deviation, tied, None, log_prior, backend, tied)
+        backend, (m, d) = self.backend, (self.root.shape[0], ranking.shape[0])
+        root, form = self._transformed_form(ranking, log_prior)
         with one_blas_thread(backend):
-            size, constant = self._rounding(root, log_prior)
-        found = linear_terms(form, backend.arange(d), log_prior)
-        terms = LinearTerms(tied, form.coef, tied)  # the bound is that of the rows
+            coef, constant = self._rounding(root, log_prior)
+        found, every = linear_terms(form, backend.arange(d), log_prior), backend.arange(m)
+        terms = LinearTerms(form.shift, form.coef, form.shift)  # the bound is that of the rows
 
         def read(rows: Block, ctx: Context) -> tuple[Block, Array]:
-            found = product(rows, every, self.tied_center, root, ctx, size=4 * size)
+            found = product(rows, every, self.tied_center, root, ctx, size=4 * coef)
             return as_block(found[:, :-1], backend, checked=True), found[:, -1]
 
         return found._replace(
@@ -116,10 +123,10 @@ class MahalanobisCenters(SparseCenters):
         root = xp.abs(root)
         transformed = a @ root  # at least the deviations
         error = (m + 4) * transformed + 4 * (theta @ root)  # of the deviations
-        size = 2 * (root @ (error + (m + d + 8) * transformed))
+        coef = 2 * (root @ (error + (m + d + 8) * transformed))
         square = transformed @ (2 * error + (d + 4) * transformed)
         square = square + 8 * (theta @ (root @ transformed))
-        return Rounding(UNIT_ROUNDOFF * size, UNIT_ROUNDOFF * square + of_priors(log_prior))
+        return Rounding(UNIT_ROUNDOFF * coef, UNIT_ROUNDOFF * square + of_priors(log_prior))
 
     def pair_forms(self, support: Array) -> Callable[[int, int], PairForm]:
         """The comparison of two classes, with the transformed features of ``support`` free."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -19,11 +18,10 @@ from ..blocks.transforms import NotNegative
 from ..statistics.base import Recipe
 from ..statistics.class_sums import ClassSums, feature_sums
 from .centers import Centers
-from .data import solve_from_data
+from .data import as_number, check_alpha, solve_from_data
 from .decisions import LinearForm
 from .divergence import divergence
 from .duality import DualPoint, solve_dual
-from .priors import check_alpha
 from .selection import Selection, resolve_k, warn_of_no_gain
 from .swaps import Screen, SupportValue, best_support
 
@@ -126,9 +124,7 @@ class MultinomialCenters(Centers):
             return MultinomialSelection(every, h, tuple(p), to_float(xp.sum(h)), 0.0)
         columns, dual, found = self._search(count, p, ctx, h_at_start)
         support, gain = xp.take(columns, found.support), xp.take(dual.h, found.support)
-        positive = int(xp.count_nonzero(gain > 0))
-        if positive < count:
-            warn_of_no_gain(m, positive)
+        warn_of_no_gain(gain, count, m)
         # A feature alone has one share in each class: every support of one feature has the value 0.
         gap = max(dual.value - found.value, 0.0) if count > 1 else 0.0
         return MultinomialSelection(support, gain, tuple(dual.p), found.value, gap)
@@ -276,11 +272,7 @@ def solve_multinomial(
 
 def check_tol(tol: Any) -> float:
     """The tolerance as a float: not negative; a ValueError for anything else."""
-    try:
-        number = isinstance(tol, numbers.Real) and not isinstance(tol, bool)
-        value = float(tol) if number else math.nan
-    except OverflowError:
-        value = math.nan
+    value = as_number(tol)
     if not 0 <= value < math.inf:
         raise ValueError(f"tol={tol!r} is not valid: use a number that is not negative.")
     return value

@@ -78,7 +78,7 @@ def count_permutations(
     block : Block
     samples : Samples
         The observed labels, without weights.
-    permutations : Permutations
+    permutations : LabelPermutations
         ``batches(most)``: sequences of the numbers of at most so many permutations, within each of
         which each class keeps its number of samples. ``codes(numbers)``: the class codes of these
         permutations, on the host; (n, p).

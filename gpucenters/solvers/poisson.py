@@ -19,11 +19,9 @@ from ..reductions.products import product
 from ..statistics.base import Recipe
 from ..statistics.class_sums import ExposedSums
 from .centers import SparseCenters
-from .data import exposed_samples, row_totals, solve_from_data
-from .decisions import FeatureForm
+from .data import check_alpha, exposed_samples, row_totals, solve_from_data
+from .decisions import LinearForm, PathTerms, linear_terms
 from .divergence import log1p, phi
-from .path_scores import PathTerms, linear_terms
-from .priors import check_alpha
 from .scaling import EPS, variance_divisor, zero_up_to
 
 SCALES = (None, "dispersion")
@@ -108,9 +106,7 @@ class PoissonCenters(SparseCenters):
         tied, _, logs = self._ratios(columns)
         return tied * self.backend.xp.exp(logs), tied
 
-    def decision(
-        self, support: Array, log_prior: list[float], columns: Array | None = None
-    ) -> ExposedDecision:
+    def decision(self, support: Array, log_prior: list[float]) -> ExposedDecision:
         """The decision with some features free, relative to the tied rates for K > 2.
 
         ``score_c = log pi_c + sum_i [x_i log r_ci - e t_i z_ci] / D_i``.
@@ -123,8 +119,8 @@ class PoissonCenters(SparseCenters):
         if len(log_prior) == 2:
             rate, logs = rate[1:, :] - rate[:1, :], logs[1:, :] - logs[:1, :]
             log_prior = [log_prior[1] - log_prior[0]]
-        columns, offset = support if columns is None else columns, self.backend.asarray(log_prior)
-        return ExposedDecision(columns, xp.permute_dims(logs, (1, 0)), rate, offset)
+        offset = self.backend.asarray(log_prior)
+        return ExposedDecision(support, xp.permute_dims(logs, (1, 0)), rate, offset)
 
     def likelihood_form(self, support: Array) -> ExposedDecision:
         """The log-likelihood in each class over all features that were seen, tied or free.
@@ -147,7 +143,7 @@ class PoissonCenters(SparseCenters):
         self, ranking: Array, log_prior: list[float], block: Block, ctx: Context
     ) -> PathTerms:
         form, zeros = self.decision(ranking, log_prior), self.backend.zeros(ranking.shape[0])
-        of_unit = FeatureForm(zeros, form.coef, form.rate, form.offset)
+        of_unit = LinearForm(zeros, form.coef, form.offset, form.rate)
         terms = linear_terms(of_unit, ranking, log_prior)
         if self.kind == "unit":
             return terms

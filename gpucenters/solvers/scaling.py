@@ -16,10 +16,10 @@ from ..statistics.moments import ClassMoments
 from .selection import warn
 
 EPS = 2.0**-52
-SMALLEST_SIZE = 1e-140  # numbers below it have squares near, or below, the smallest ones
-_LEAST_DIVISOR = 0.5  # the degrees of freedom of numbers of repetitions are whole
-
-SCALES = (None, "std", "pooled")
+# A value of X. Squares of smaller ones come near to 2^-1022 = 2e-308, below which digits are lost.
+SMALLEST_SIZE = 1e-140
+# Degrees of freedom. Those of numbers of repetitions are whole, so that 1/2 tells 0 from 1.
+_LEAST_DIVISOR = 0.5
 
 
 class Scale(NamedTuple):
@@ -60,7 +60,7 @@ def zero_up_to(bound: Array, gain: Array) -> Array:
 
 def check_scale(scale: str | None) -> None:
     """Raise a ValueError for an unknown scale."""
-    if not (scale is None or isinstance(scale, str)) or scale not in SCALES:
+    if scale is not None and (not isinstance(scale, str) or scale not in ("std", "pooled")):
         raise ValueError(f"scale={scale!r} is not valid: use None, 'std' or 'pooled'.")
 
 
@@ -70,19 +70,8 @@ def feature_scale(moments: ClassMoments, scale: str, ctx: Context) -> Scale:
     "std": sigma^2 = (sum of M_c + sum of W_c (mean_c - mean)^2) / W. "pooled": sigma^2 is the
     larger of sum of M_c / (W - K) and n eps times the variance of "std". W_c is the weight of
     class c, W their sum, M_c its sum of squares about its mean, mean the mean of all samples, n the
-    number of samples of positive weight. (Section IV-A.)
-
-    Parameters
-    ----------
-    moments : ClassMoments
-        With second moments for each feature.
-    scale : {"std", "pooled"}
-    ctx : Context
-
-    Returns
-    -------
-    Scale
-        Of all features.
+    number of samples of positive weight. (Section IV-A.) ``moments`` have second moments for each
+    feature.
 
     Raises
     ------
@@ -91,9 +80,8 @@ def feature_scale(moments: ClassMoments, scale: str, ctx: Context) -> Scale:
     """
     divisor = scale_divisor(moments, scale)
     check_underflow(moments, ctx)
-    m, k = moments.shape[1], moments.shape[0]
-    backend = moments.backend
-    found = Scale.zeros(m, backend)
+    k, m = moments.shape
+    found = Scale.zeros(m, moments.backend)
 
     def fill(part: slice) -> None:
         total, centred = moments.total[:, part], moments.centred_at(part)
@@ -125,14 +113,7 @@ def check_underflow(moments: ClassMoments, ctx: Context, added: float = 0.0) -> 
 
 
 def scale_divisor(moments: Statistics | Samples, scale: str) -> float:
-    """What the sums of squares are divided by.
-
-    Raises
-    ------
-    ValueError
-        For an unknown scale, and for "pooled" where each class has one sample.
-    """
-    check_scale(scale)
+    """What the sums of squares are divided by; a ValueError where each class has one sample."""
     weight = moments.class_weight
     if scale == "std":
         return sum(weight)
@@ -145,18 +126,10 @@ def scale_divisor(moments: Statistics | Samples, scale: str) -> float:
 
 
 def variance_divisor(weight: Sequence[float], means: int, name: str) -> float:
-    """The divisor of a variance about estimated means: W less their number.
+    """The divisor of a variance about estimated means: the sum W of the weights, less their number.
 
-    W is the sum of the weights. Where they are no numbers of repetitions, the divisor is W: a
-    warning says so.
-
-    Parameters
-    ----------
-    weight : sequence of K floats
-        W_c.
-    means : int
-    name : str
-        The parameter that asks for the variance, for the warning.
+    Where the weights are no numbers of repetitions it is W, with a warning that ``name`` asks for
+    it.
     """
     total = sum(weight)
     if are_repetitions(weight, means):
@@ -238,25 +211,14 @@ def first_features(chosen: Array) -> str:
     return f"feature{'s' * (count > 1)} {', '.join(map(str, first))}{more}"
 
 
-def separating_features(
-    total: Array, within: Array, weight: list[float], n: int, backend: Backend
-) -> Array:
-    """Where features separate the classes, as `Scale` has it: (b,), bool.
+def separating_features(moments: Statistics, within: Array) -> Array:
+    """Where features separate the classes, as `Scale` has it: (m,), bool.
 
-    Parameters
-    ----------
-    total : array of shape (K, b)
-        Class sums.
-    within : array of shape (b,)
-        Sums of squares about the class means.
-    weight : list of K floats
-        W_c.
-    n : int
-        Samples of positive weight.
-    backend : Backend
+    ``within`` are the sums of squares about the class means, (m,).
     """
-    variance, mean, _ = variance_over_all(total, within, weight, backend)
-    constant = is_constant(variance, backend.xp.abs(mean), n)
+    weight, n = moments.class_weight, sum(moments.count)
+    variance, mean, _ = variance_over_all(moments.total, within, weight, moments.backend)
+    constant = is_constant(variance, moments.backend.xp.abs(mean), n)
     return ~constant & (within / sum(weight) <= n * EPS * variance)
 
 

@@ -93,11 +93,14 @@ class UninformativeFeaturesWarning(UserWarning):
     """
 
 
-def warn_of_no_gain(n_features: int, positive: int) -> None:
-    """Warn that fewer features than ``k`` asks for have a gain.
+def warn_of_no_gain(gain: Array, count: int, n_features: int) -> None:
+    """Warn if fewer features than the ``count`` that ``k`` asks for have a gain.
 
     The message depends neither on k nor on the values of X, so that a search shows it once.
     """
+    positive = int(array_namespace(gain).count_nonzero(gain > 0))
+    if positive >= count:
+        return
     if positive:
         message = (
             f"k asks for more features than have a positive gain among the {n_features} of X: the "
@@ -197,9 +200,7 @@ def select(gain: Any, k: Any = "all", ctx: Context | None = None) -> Selection:
     backend, m = backend_of(solved), solved.shape[0]
     count = resolve_k(k, m)
     if not isinstance(k, str):
-        positive = int(xp.count_nonzero(solved > 0))
-        if positive < count:
-            warn_of_no_gain(m, positive)
+        warn_of_no_gain(solved, count, m)
     if count == m:
         return Selection(backend.arange(m), solved)
     support = top_k(_keys(solved, ctx or Context.of(backend)), count)
@@ -207,19 +208,10 @@ def select(gain: Any, k: Any = "all", ctx: Context | None = None) -> Selection:
 
 
 def nested_supports(gain: Array, ks: list[int], ctx: Context) -> Array:
-    """The features of several supports: the first k of them are those of each k.
+    """The features of several supports, ``ks`` ascending: the first k of them are those of each k.
 
-    Parameters
-    ----------
-    gain : array of shape (m,), float64
-    ks : list of S ints
-        Ascending, from 1 to m.
-    ctx : Context
-
-    Returns
-    -------
-    array of int64 of shape (ks[-1],)
-        Those that enter at each k in ascending order: no sort of all features by their gain.
+    int64 of shape (ks[-1],). Those that enter at each k are in ascending order: no sort of all
+    features by their gain.
     """
     xp, key = array_namespace(gain), _keys(gain, ctx)
     if ks[-1] == gain.shape[0]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -18,7 +17,7 @@ from ..blocks.validation import raise_overflow
 from ..statistics.base import Recipe
 from ..statistics.moments import ClassMoments
 from .centers import Centers
-from .data import solve_from_data
+from .data import as_number, solve_from_data
 from .decisions import LinearForm
 from .l2 import class_deviations, zero_if_constant
 from .scaling import EPS, check_underflow, variance_divisor
@@ -93,9 +92,7 @@ class ShrunkenCenters(Centers):
             above = key > edge
         support = xp.nonzero(above)[0]
         if self.threshold is None and not isinstance(k, str):
-            positive = int(xp.count_nonzero(self.size > 0))
-            if positive < count:
-                warn_of_no_gain(m, positive)
+            warn_of_no_gain(self.size, count, m)
         if support.shape[0] == 0:
             warn(
                 "no feature survives: all class centroids are shrunken to the mean of all samples, "
@@ -212,10 +209,6 @@ def solve_shrunken(
     offset : float or "median"
         s0: a number, or the median of s over the features.
 
-    Returns
-    -------
-    ShrunkenCenters
-
     Raises
     ------
     ValueError
@@ -294,8 +287,7 @@ def _median(values: Array) -> float:
 
 def check_threshold(threshold: Any, name: str = "threshold") -> None:
     """Raise a ValueError unless it is a finite number of 0 or more."""
-    number = isinstance(threshold, numbers.Real) and not isinstance(threshold, bool)
-    if not number or not 0 <= float(threshold) < math.inf:
+    if not 0 <= as_number(threshold) < math.inf:
         raise ValueError(f"{name}={threshold!r} is not valid: use a number of 0 or more.")
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self, cast
 
-from ..arrays.backend import Backend, resolve_backend, restore_or_host
+from ..arrays.backend import HOST, Backend, resolve_backend, restore_or_host
 from ..arrays.context import Context, TooLargeError
 from ..arrays.functions import to_host, writable
 from ..arrays.inputs import exact_values
@@ -21,7 +21,7 @@ from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import Samples
 from ..blocks.transforms import ValueTransform
-from ..reductions.class_sums import RawSums
+from ..reductions.class_sums import RawSums, add_class_sums
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,18 @@ class Recipe:
         MemoryError
             That says how much they need.
         """
-        return _KINDS[self.kind].empty(block, n_classes, self)
+        kind, backend = _KINDS[self.kind], block.backend
+        shapes = kind._shapes(block, n_classes, self)
+        try:
+            arrays = {name: backend.zeros(shape) for name, shape in shapes.items()}
+        except MemoryError as error:
+            size = sum(8 * math.prod(shape) for shape in shapes.values())
+            raise TooLargeError(
+                f"the sums of {n_classes} classes x {block.shape[1]:,} features need {size:,} "
+                "bytes, more than there is."
+            ) from error
+        recipe, k = replace(self, transform=block.transform), n_classes
+        return kind(backend, recipe, [0.0] * k, [0] * k, **arrays)
 
     def of(self, block: Block, samples: Samples, ctx: Context, *, mergeable: bool = False) -> Any:
         """The statistics of a block that is seen whole; ``mergeable`` where others may follow.
@@ -83,7 +94,9 @@ class Recipe:
             For values that are not finite, that the block's transform refuses, or whose squares
             overflow. They are searched for only if a sum is not finite.
         """
-        return _KINDS[self.kind].of(block, samples, ctx, self, mergeable=mergeable)
+        recipe = self if mergeable else _KINDS[self.kind]._recipe_of_whole(self, block, samples)
+        found = recipe.empty(block, samples.n_classes).add(block, samples, ctx)
+        return found._checked(block, samples, ctx, mergeable=mergeable)
 
     def __str__(self) -> str:
         parts = [self.kind]
@@ -96,7 +109,7 @@ class Recipe:
         return " ".join(parts)
 
 
-_KINDS: dict[str, type[Statistics]] = {}  # the class of each kind of statistics
+_KINDS: dict[str, Any] = {}  # the class of each kind of statistics
 
 
 @dataclass(eq=False)
@@ -126,6 +139,8 @@ class Statistics:
         "total": ("class", "feature"),
         "nonzero": ("class", "feature"),
     }
+    #: Those whose overflow is for the solution to find.
+    UNCHECKED: ClassVar[tuple[str, ...]] = ()
     #: Whether squares of x must be finite too.
     needs_squares: ClassVar[bool] = False
 
@@ -144,31 +159,18 @@ class Statistics:
         _KINDS[kind] = cls
 
     @classmethod
-    def empty(cls, block: Block, n_classes: int, recipe: Recipe) -> Self:
-        """Statistics of no samples, for blocks like this one: see `Recipe`."""
-        backend, shapes = block.backend, cls._shapes(block, n_classes, recipe)
-        try:
-            arrays: dict[str, Any] = {name: backend.zeros(shape) for name, shape in shapes.items()}
-        except MemoryError as error:
-            size = sum(8 * math.prod(shape) for shape in shapes.values())
-            raise TooLargeError(
-                f"the sums of {n_classes} classes x {block.shape[1]:,} features need {size:,} "
-                "bytes, more than there is."
-            ) from error
-        recipe = replace(recipe, transform=block.transform)
-        return cls(backend, recipe, [0.0] * n_classes, [0] * n_classes, **arrays)
-
-    @classmethod
     def _shapes(cls, block: Block, k: int, recipe: Recipe) -> dict[str, tuple[int, ...]]:
         """The shapes of the arrays of no samples."""
         shape: tuple[int, ...] = (k, block.shape[1])
         return {"total": shape} | ({"nonzero": shape} if recipe.nonzero else {})
 
     @classmethod
-    def of(
-        cls, block: Block, samples: Samples, ctx: Context, recipe: Recipe, *, mergeable: bool
-    ) -> Self:
-        """The statistics of a block that is seen whole: see `Recipe`."""
+    def _recipe_of_whole(cls, recipe: Recipe, block: Block, samples: Samples) -> Recipe:
+        """The recipe for data that are seen whole, to which no others are added."""
+        return recipe
+
+    def _checked(self, block: Block, samples: Samples, ctx: Context, *, mergeable: bool) -> Self:
+        """These statistics of a block, or accurate ones, once all sums are finite."""
         raise NotImplementedError
 
     @property
@@ -182,6 +184,22 @@ class Statistics:
             value = getattr(self, name)
             if value is not None:
                 yield name, axes, value
+
+    def _same_arrays(self) -> Self:
+        """Another object with the same arrays."""
+        self.settle()
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__)
+        new.class_weight, new.count = list(self.class_weight), list(self.count)
+        return new
+
+    def _map(self, function: Callable[[str, tuple[str, ...], Array], Array]) -> Self:
+        """Another object with ``function(name, axes, array)`` in place of each array."""
+        new = self._same_arrays()
+        with self.backend.current():
+            for name, axes, value in self._arrays():
+                setattr(new, name, function(name, axes, value))
+        return new
 
     # --- adding --------------------------------------------------------------------------------
 
@@ -200,14 +218,10 @@ class Statistics:
         """
         block.check_finite(self.needs_squares, ctx)
         narrow = None if shared else self._narrowed(block)
-        if narrow is None:
-            new = self.copy().add(block, samples, ctx)
-            new.check_overflow()
-            return new
-        columns, block = narrow
-        few = self._at(columns).add(block, samples, ctx)
-        few.check_overflow()
-        return self._with(columns, few)
+        columns, block = (None, block) if narrow is None else narrow
+        new = (self.copy() if columns is None else self._at(columns)).add(block, samples, ctx)
+        new.check_overflow()
+        return new if columns is None else self._with(columns, new)
 
     def _narrowed(self, block: Block) -> tuple[Array, Block] | None:
         """The columns that adding a block changes, and the block of them; None if not few."""
@@ -215,23 +229,24 @@ class Statistics:
 
     def _at(self, columns: Array) -> Self:
         """The statistics of some columns alone, in copies."""
-        new, xp = self._same_arrays(), self.backend.xp
-        for name, axes, value in self._arrays():
+        xp = self.backend.xp
+
+        def part(name: str, axes: tuple[str, ...], value: Array) -> Array:
             if "feature" in axes:
-                value = xp.take(value, columns, axis=1)
-            else:
-                value = xp.searchsorted(columns, value) if axes == ("column",) else _copy(value, xp)
-            setattr(new, name, value)
-        return new
+                return xp.take(value, columns, axis=1)
+            return xp.searchsorted(columns, value) if axes == ("column",) else _copy(value, xp)
+
+        return self._map(part)
 
     def _with(self, columns: Array, few: Self) -> Self:
         """These statistics with others of some columns, which `settle` writes to the arrays."""
-        new = few._same_arrays()
-        for name, axes, value in few._arrays():
+
+        def whole(name: str, axes: tuple[str, ...], value: Array) -> Array:
             if "feature" in axes:
-                setattr(new, name, getattr(self, name))
-            elif axes == ("column",):
-                setattr(new, name, self.backend.xp.take(columns, value))
+                return getattr(self, name)
+            return self.backend.xp.take(columns, value) if axes == ("column",) else value
+
+        new = few._map(whole)
         new._pending = columns, few
         return new
 
@@ -241,9 +256,9 @@ class Statistics:
         Until this is done, each call does it again from the beginning, with the same result: it
         may be interrupted anywhere.
         """
-        if (pending := self._pending) is None:
+        if self._pending is None:
             return
-        columns, few = pending
+        columns, few = self._pending
         with self.backend.current():
             for name, axes, value in self._arrays():
                 if "feature" in axes:
@@ -260,31 +275,31 @@ class Statistics:
     def check_overflow(self) -> None:
         """Raise a ValueError if some sum has left float64."""
         xp = self.backend.xp
-        for _, axes, sums in self._arrays():
-            if "class" in axes and not bool(xp.all(xp.isfinite(sums))):
+        for name, axes, sums in self._arrays():
+            checked = "class" in axes and name not in self.UNCHECKED
+            if checked and not bool(xp.all(xp.isfinite(sums))):
                 raise ValueError(
                     "with these samples the sums of X overflow float64: their values are too "
                     "large. Rescale X from the first batch on."
                 )
 
+    def _raw_sums(self) -> RawSums:
+        return RawSums._make(getattr(self, name, None) for name in RawSums._fields)
+
+    def _has_exact_sums(self) -> bool:
+        """Whether all sums are integers below 2^53, if values and weights are integers."""
+        return False
+
     def without(self, block: Block, samples: Samples, ctx: Context) -> Self | None:
         """The statistics of the samples that are not in a block, which are part of these.
 
-        None where their bits may not be those of the other samples alone.
-
-        Parameters
-        ----------
-        block : Block
-            Of integers.
-        samples : Samples
-            Of integer weights.
-        ctx : Context
+        All values and weights are integers. None where the bits may not be those of the other
+        samples alone.
         """
-        return None
-
-    def _less(self, raw: RawSums, samples: Samples) -> Self:
-        """The statistics less the raw sums of some samples."""
-        new = self._same_arrays()
+        if not self._has_exact_sums():
+            return None
+        new, raw = self._same_arrays(), self._raw_sums().zeros_like()
+        add_class_sums(block, samples, raw, ctx)
         for name, part in raw._asdict().items():
             if part is not None:
                 setattr(new, name, getattr(self, name) - part)
@@ -351,14 +366,13 @@ class Statistics:
         array([[1., 0.],
                [3., 6.]])
         """
-        if isinstance(mapping, dict | set | frozenset | str):
-            raise TypeError(f"mapping must be a sequence of K class codes, got {mapping!r}.")
+        ordered = not isinstance(mapping, dict | set | frozenset)
         try:
-            codes = [operator.index(c) for c in mapping]
-        except TypeError as error:
-            raise TypeError(
-                f"mapping must be a sequence of K class codes, got {mapping!r}."
-            ) from error
+            codes = [operator.index(c) for c in mapping] if ordered else None
+        except TypeError:
+            codes = None
+        if codes is None:
+            raise TypeError(f"mapping must be a sequence of K class codes, got {mapping!r}.")
         k = len(set(codes))
         if len(codes) != self.shape[0] or set(codes) != set(range(k)):
             raise ValueError(
@@ -413,15 +427,16 @@ class Statistics:
 
     def of_classes(self, codes: Sequence[int]) -> Self:
         """The statistics of some of the classes alone, in copies."""
-        new = self._same_arrays()
-        with self.backend.current():
-            index = self.backend.asarray(list(codes), self.backend.xp.int64)
-            for name, axes, value in self._arrays():
-                if axes[0] == "class":
-                    setattr(new, name, self.backend.xp.take(value, index, axis=0))
-        new.class_weight = [self.class_weight[c] for c in codes]
-        new.count = [self.count[c] for c in codes]
+        xp, index = self.backend.xp, self.backend.asarray(list(codes), self.backend.xp.int64)
+        weight, count = [self.class_weight[c] for c in codes], [self.count[c] for c in codes]
+        new = self._with_classes(lambda x: xp.take(x, index, axis=0), weight, count)
         new.classes = None if self.classes is None else self.classes[list(codes)]
+        return new
+
+    def _with_classes(self, of_classes: Callable, weight: list[float], count: list[int]) -> Self:
+        """Statistics of other classes, with ``of_classes`` of the arrays over the classes."""
+        new = self._map(lambda name, axes, x: of_classes(x) if axes[0] == "class" else x)
+        new.class_weight, new.count = weight, count
         return new
 
     def _ready_for_unions(self) -> Self:
@@ -435,24 +450,16 @@ class Statistics:
 
     def _add_class(self, c: int, other: Self, d: int) -> None:
         """Add class d of other statistics to class c, in place."""
-        self.total[c, :] += other.total[d, :]
-        self._add_counts(c, other, d)
-
-    def _add_counts(self, c: int, other: Self, d: int) -> None:
-        if self.nonzero is not None:
-            assert other.nonzero is not None
-            self.nonzero[c, :] += other.nonzero[d, :]
+        for name, axes, sums in self._arrays():
+            if axes[0] == "class":
+                sums[c, ...] += getattr(other, name)[d, ...]
         self.class_weight[c] += other.class_weight[d]
         self.count[c] += other.count[d]
 
     def _empty_like(self, n_classes: int) -> Self:
         """Statistics of no samples, of the same recipe and form, with another number of classes."""
-        new = self._same_arrays()
-        for name, axes, value in self._arrays():
-            if axes[0] == "class":
-                setattr(new, name, self.backend.zeros((n_classes, *value.shape[1:])))
-        new.class_weight, new.count = [0.0] * n_classes, [0] * n_classes
-        return new
+        k, zeros = n_classes, self.backend.zeros
+        return self._with_classes(lambda x: zeros((k, *x.shape[1:])), [0.0] * k, [0] * k)
 
     def _check_mergeable(self, other: Self) -> None:
         if not isinstance(other, Statistics):
@@ -478,21 +485,9 @@ class Statistics:
 
     # --- copying, moving, pickling -------------------------------------------------------------
 
-    def _same_arrays(self) -> Self:
-        """Another object with the same arrays."""
-        self.settle()
-        new = object.__new__(type(self))
-        new.__dict__.update(self.__dict__)
-        new.class_weight, new.count = list(self.class_weight), list(self.count)
-        return new
-
     def copy(self) -> Self:
         """Statistics that may be added to without changing these."""
-        new = self._same_arrays()
-        with self.backend.current():
-            for name, _, value in self._arrays():
-                setattr(new, name, _copy(value, self.backend.xp))
-        return new
+        return self._map(lambda name, axes, value: _copy(value, self.backend.xp))
 
     __copy__ = copy
 
@@ -512,26 +507,21 @@ class Statistics:
 
     def moved(self, backend: Backend) -> Self:
         """These statistics on another backend; on the same one, with the same arrays."""
-        new = self._same_arrays()
         with backend.current():
-            for name, _, value in self._arrays():
-                setattr(new, name, backend.move(value))
+            new = self._map(lambda name, axes, value: backend.move(value))
         new.backend = backend
         return new
 
     def __getstate__(self) -> dict[str, Any]:
         """Host arrays, and the name of the device: no module."""
-        self.settle()
-        state = {f.name: getattr(self, f.name) for f in fields(self)}
-        state |= {name: to_host(value) for name, _, value in self._arrays()}
+        here = self.moved(HOST)
+        state = {f.name: getattr(here, f.name) for f in fields(here)}
         return state | {"backend": self.backend.state()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """On the device that the pickle names, or on the host where CUDA cannot be used."""
-        self.__dict__.update(state, backend=restore_or_host(state["backend"]))
-        with self.backend.current():
-            for name, _, value in self._arrays():
-                setattr(self, name, self.backend.move(value))
+        self.__dict__.update(state, backend=HOST)
+        self.__dict__ = self.moved(restore_or_host(state["backend"])).__dict__
 
 
 def _copy(x: Array, xp: Any) -> Array:

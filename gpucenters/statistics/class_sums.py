@@ -15,7 +15,7 @@ from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import Samples
 from ..blocks.validation import raise_overflow
-from ..reductions.class_sums import RawSums, add_class_sums
+from ..reductions.class_sums import add_class_sums
 from ..reductions.moments import EXACT_INTEGERS
 from .base import Recipe, Statistics
 
@@ -24,28 +24,25 @@ from .base import Recipe, Statistics
 class ClassSums(Statistics, kind="class sums"):
     """Weights, counts and weighted sums of the classes."""
 
-    @classmethod
-    def of(
-        cls, block: Block, samples: Samples, ctx: Context, recipe: Recipe, *, mergeable: bool
-    ) -> Self:
-        found = cls.empty(block, samples.n_classes, recipe).add(block, samples, ctx)
-        for name, axes, sums in found._arrays():
-            if "feature" in axes and name != "nonzero":
-                _require_finite(sums, block, ctx)
-        return found
-
     def add(self, block: Block, samples: Samples, ctx: Context) -> Self:
-        add_class_sums(block, samples, RawSums(self.total, nonzero=self.nonzero), ctx)
+        add_class_sums(block, samples, self._raw_sums(), ctx)
         self._count(samples)
         return self
 
-    def without(self, block: Block, samples: Samples, ctx: Context) -> Self | None:
+    def _checked(self, block: Block, samples: Samples, ctx: Context, *, mergeable: bool) -> Self:
+        for name, axes, sums in self._arrays():
+            if "feature" not in axes or name == "nonzero":
+                continue
+            if not all(map(math.isfinite, feature_sums(sums, ctx))):
+                block.check_finite(False, ctx)
+                xp = ctx.backend.xp
+                bad = xp.nonzero(~xp.all(xp.isfinite(sums), axis=0))[0]
+                raise_overflow(int(bad[0]) if bad.shape[0] else 0)
+        return self
+
+    def _has_exact_sums(self) -> bool:
         xp = self.backend.xp
-        if to_float(xp.max(xp.abs(self.total))) >= EXACT_INTEGERS:
-            return None
-        raw = RawSums(self.total, nonzero=self.nonzero).zeros_like()
-        add_class_sums(block, samples, raw, ctx)
-        return self._less(raw, samples)
+        return to_float(xp.max(xp.abs(self.total))) < EXACT_INTEGERS
 
 
 @dataclass(eq=False)
@@ -80,23 +77,14 @@ class ExposedSums(ClassSums, kind="exposed sums"):
         return shapes
 
     def add(self, block: Block, samples: Samples, ctx: Context) -> Self:
-        add_class_sums(block, samples, RawSums(self.total, self.square, nonzero=self.nonzero), ctx)
+        super().add(block, samples, ctx)
         if self.exposure is not None:
             self.exposure += self.backend.asarray(samples.class_exposure)
-        self._count(samples)
         return self
 
-    def without(self, block: Block, samples: Samples, ctx: Context) -> Self | None:
+    def _has_exact_sums(self) -> bool:
         # Shares of counts are rounded, and given exposures need not be integers.
-        if self.square is not None or self.exposure is not None:
-            return None
-        return super().without(block, samples, ctx)
-
-    def _add_class(self, c: int, other: Self, d: int) -> None:
-        super()._add_class(c, other, d)
-        for name in ("exposure", "square"):
-            if getattr(self, name) is not None:
-                getattr(self, name)[c, ...] += getattr(other, name)[d, ...]
+        return self.square is None and self.exposure is None and super()._has_exact_sums()
 
     def class_exposure(self, ctx: Context) -> list[float]:
         """E_c: the sum of weight times exposure of each class."""
@@ -105,15 +93,6 @@ class ExposedSums(ClassSums, kind="exposed sums"):
         if self.recipe.exposure == "total":
             return feature_sums(self.total, ctx)
         return list(self.class_weight)
-
-
-def _require_finite(sums: Array, block: Block, ctx: Context) -> None:
-    """Raise for the first bad value of a block if its sums, (K, m), are not finite."""
-    if not all(math.isfinite(s) for s in feature_sums(sums, ctx)):
-        block.check_finite(False, ctx)
-        xp = ctx.backend.xp
-        bad = xp.nonzero(~xp.all(xp.isfinite(sums), axis=0))[0]
-        raise_overflow(int(bad[0]) if bad.shape[0] else 0)
 
 
 def feature_sums(total: Array, ctx: Context) -> list[float]:

@@ -50,6 +50,7 @@ class CrossMoments(Statistics, kind="cross moments"):
         "third_moment": ("class", "feature"),
         "fourth_moment": ("class",),
     }
+    UNCHECKED: ClassVar[tuple[str, ...]] = ("third_moment", "fourth_moment")
     needs_squares: ClassVar[bool] = True
 
     scatter: Any = None
@@ -63,22 +64,21 @@ class CrossMoments(Statistics, kind="cross moments"):
         return shapes | ({"third_moment": (k, m), "fourth_moment": (k,)} if recipe.fourth else {})
 
     @classmethod
-    def of(
-        cls, block: Block, samples: Samples, ctx: Context, recipe: Recipe, *, mergeable: bool
-    ) -> Self:
-        k, m = samples.n_classes, block.shape[1]
-        apart = mergeable or recipe.fourth or k * m * m <= _MOST_APART
-        recipe = replace(recipe, final=None if apart else tuple(samples.class_weight))
-        moments = cls.empty(block, k, recipe).add(block, samples, ctx)
+    def _recipe_of_whole(cls, recipe: Recipe, block: Block, samples: Samples) -> Recipe:
+        if _are_apart(block.shape[1], samples.n_classes, fourth=recipe.fourth):
+            return recipe
+        return replace(recipe, final=tuple(samples.class_weight))
+
+    def _checked(self, block: Block, samples: Samples, ctx: Context, *, mergeable: bool) -> Self:
         # A constant column has zero centred squares, so the totals are checked for large values.
         xp = block.backend.xp
-        most = to_float(xp.max(xp.abs(moments.total)))
-        overflow = not all(math.isfinite(t) for t in [most, *moments.traces()])
+        most = to_float(xp.max(xp.abs(self.total)))
+        overflow = not all(math.isfinite(t) for t in [most, *self.traces()])
         if overflow or most > LARGEST_SQUARABLE:
             block.check_finite(True, ctx)
         if overflow:
             raise ValueError("the sums of squares of X overflow float64. Rescale the features.")
-        return moments
+        return self
 
     @property
     def final(self) -> tuple[float, ...] | None:
@@ -104,12 +104,6 @@ class CrossMoments(Statistics, kind="cross moments"):
             add_higher_moments(block, samples, self, ctx)
         self.recipe = replace(self.recipe, fourth=True)
 
-    def check_overflow(self) -> None:
-        """Raise for sums that have left float64; fourth powers are for the solution to check."""
-        kept = self._same_arrays()
-        kept.third_moment = kept.fourth_moment = None
-        super(CrossMoments, kept).check_overflow()
-
     def _narrowed(self, block: Block) -> None:
         """None: the matrices are copied whole before a batch."""
 
@@ -124,10 +118,7 @@ class CrossMoments(Statistics, kind="cross moments"):
     def _add_all(self, other: Self) -> None:
         if self.final is None:
             super()._add_all(other)
-        else:
-            self._add_together(other)
-
-    def _add_together(self, other: Self) -> None:
+            return
         # The matrices are sums over the classes already; what is added for each class is the term
         # for the difference of its two means.
         self.scatter += other.scatter
@@ -169,6 +160,11 @@ class CrossMoments(Statistics, kind="cross moments"):
         return [to_float(xp.linalg.trace(s[g, :, :])) for g in range(s.shape[0])]
 
 
+def _are_apart(m: int, n_classes: int, *, fourth: bool) -> bool:
+    """Whether the scatter matrices of the classes of whole data are kept apart."""
+    return fourth or n_classes * m * m <= _MOST_APART
+
+
 def check_size(m: int, n_classes: int, budget: int, *, fourth: bool, streaming: bool) -> None:
     """Raise, before anything is allocated, where m x m matrices do not fit into the budget.
 
@@ -177,7 +173,7 @@ def check_size(m: int, n_classes: int, budget: int, *, fourth: bool, streaming: 
     MemoryError
         That names the diagonal form, which needs none.
     """
-    apart = streaming or fourth or n_classes * m * m <= _MOST_APART
+    apart = streaming or _are_apart(m, n_classes, fourth=fourth)
     # A batch is added to a copy, so that a bad one changes nothing.
     sums = (n_classes if apart else 2) * (2 if streaming else 1)
     size = 8 * m * m * (sums + _WORK_MATRICES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -13,16 +13,16 @@ from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import Samples
 from ..blocks.validation import LARGEST_SQUARABLE
-from ..reductions.class_sums import RawSums, add_class_sums
+from ..reductions.class_sums import add_class_sums
 from ..reductions.moments import (
     EXACT_INTEGERS,
+    LARGEST_SHARE,
     CentredSums,
     add_centred,
     centred_moments,
     is_ill_conditioned,
 )
 from .base import Recipe, Statistics
-from .raw_sums import about_mean, are_well_conditioned, squared_norms
 
 
 @dataclass(eq=False)
@@ -85,23 +85,24 @@ class ClassMoments(Statistics, kind="class moments"):
         second = raw if block.has_implicit_zeros else "centred"
         return shapes | {second: shapes["total"] if recipe.per_feature else (k,)}
 
-    @classmethod
-    def of(
-        cls, block: Block, samples: Samples, ctx: Context, recipe: Recipe, *, mergeable: bool
-    ) -> Self:
-        # Mergeable moments know whether the block holds integers, of which unions are exact.
-        moments = cls.empty(block, samples.n_classes, recipe).add(block, samples, ctx)
-        if moments.sum_of_squares is not None:
-            moments.integers = False
-            norms = moments.norms = squared_norms(moments.total, ctx)
-            if mergeable or not moments._is_accurate(norms, least=1):
-                moments.integers = samples.has_integer_weights and block.holds_integers(ctx)
-                if not moments._is_accurate(norms):  # the raw sums cancel: the block is read again
-                    moments = cls.empty(block, samples.n_classes, recipe)
-                    moments._become_centred(ctx)
-                    moments.add(block, samples, ctx)
-        huge = moments.may_hide_overflow(ctx)
-        if huge or not all(math.isfinite(s) for s in moments.within_sum_of_squares(ctx)):
+    def _checked(self, block: Block, samples: Samples, ctx: Context, *, mergeable: bool) -> Self:
+        moments = self
+        if self.sum_of_squares is not None:
+            self.integers = False
+            self.norms = squared_norms(self.total, ctx)
+            # Mergeable moments know whether the block holds integers, of which unions are exact.
+            if mergeable or not self._is_accurate(self.norms, least=1):
+                self.integers = samples.has_integer_weights and block.holds_integers(ctx)
+                if not self._is_accurate(self.norms):  # they cancel: the block is read again
+                    empty = self._empty_like(samples.n_classes)
+                    moments = empty._become_centred(ctx).add(block, samples, ctx)
+        huge = False
+        if moments.centred is not None:
+            # A constant column of values too large to be squared has zero centred squares.
+            xp, total = block.backend.xp, moments.total
+            most = ctx.map_columns(lambda part: xp.max(abs(total[:, part])), *total.shape[::-1])
+            huge = to_float(xp.max(xp.stack(most))) > LARGEST_SQUARABLE
+        if huge or not all(map(math.isfinite, moments.within_sum_of_squares(ctx))):
             block.check_finite(True, ctx)
             if not huge:
                 raise ValueError("the sums of squares of X overflow float64. Rescale the features.")
@@ -111,7 +112,12 @@ class ClassMoments(Statistics, kind="class moments"):
 
     def add(self, block: Block, samples: Samples, ctx: Context) -> Self:
         if self.centred is None and block.has_implicit_zeros:
-            self._add_raw(block, samples, ctx)
+            add_class_sums(block, samples, self._raw_sums(), ctx)
+            before = list(self.class_weight)
+            self._count(samples)
+            if self.square is not None:
+                found = self._find_ill_conditioned(ctx)
+                self._add_ill_conditioned(found, block, samples, before, ctx)
             return self
         self._become_centred(ctx)
         assert self.centred is not None
@@ -129,58 +135,53 @@ class ClassMoments(Statistics, kind="class moments"):
         new = super().add_batch(block, samples, ctx, shared=shared)
         if new.sum_of_squares is None:
             return new
-        norms: list[float]
         if new._pending is None:
-            norms = squared_norms(new.total, ctx)
+            new.norms = squared_norms(new.total, ctx)
         else:
             assert self.norms is not None
             columns, few = new._pending
             now = squared_norms(few.total, ctx)
             was = squared_norms(self.backend.xp.take(self.total, columns, axis=1), ctx)
-            norms = [n + (a - b) for n, a, b in zip(self.norms, now, was, strict=True)]
-        new.norms = norms
+            new.norms = [n + (a - b) for n, a, b in zip(self.norms, now, was, strict=True)]
         new.integers = self.integers and samples.has_integer_weights and block.holds_integers(ctx)
-        if new._is_accurate(norms):
+        if new._is_accurate(new.norms):
             return new
         # What was there before is accurate, and the rows of the batch are here: both are centred.
-        centred = self.copy()
-        centred._become_centred(ctx)
-        centred.add(block, samples, ctx)
+        centred = self.copy()._become_centred(ctx).add(block, samples, ctx)
         centred.check_overflow()
         return centred
 
-    def _is_accurate(self, norms: list[float], *, least: int = 2) -> bool:
-        """Whether these raw sums over all features are: see `are_well_conditioned`."""
+    def _is_accurate(
+        self, norms: list[float], *, least: int = 2, integers: bool | None = None
+    ) -> bool:
+        """Whether raw sums over all features lose few digits in every class, or none.
+
+        Sums of integers are exact while they are not large. Classes of fewer than ``least`` samples
+        are left out: one sample has no scatter.
+        """
         assert self.sum_of_squares is not None
         squares = to_floats(self.sum_of_squares)
         sums = list(zip(norms, squares, self.class_weight, self.count, strict=True))
-        return are_well_conditioned(sums, least=least, integers=self.integers)
+        if all(n < least or t2 <= LARGEST_SHARE * w * q for t2, q, w, n in sums):
+            return True
+        exact = self.integers if integers is None else integers
+        return exact and all(w * q < EXACT_INTEGERS for _, q, w, _ in sums)
 
     def _narrowed(self, block: Block) -> tuple[Array, Block] | None:
         # Where the weight of a class grows, its centred squares change in every column.
         return None if self.centred is not None else block.narrowed(self.ill_conditioned)
 
-    def _add_raw(self, block: Block, samples: Samples, ctx: Context) -> None:
-        raw = RawSums(self.total, self.square, self.sum_of_squares, self.nonzero)
-        add_class_sums(block, samples, raw, ctx)
-        before = list(self.class_weight)
-        self._count(samples)
-        if self.square is not None:
-            found = self._find_ill_conditioned(ctx)
-            self._add_ill_conditioned(found, block, samples, before, ctx)
+    def _has_exact_sums(self) -> bool:
+        if self.centred is not None or self.ill_conditioned is not None:
+            return False
+        # Of integers, the squares are at least the sums of absolute values.
+        squares = self.sum_of_squares if self.square is None else self.square
+        return to_float(self.backend.xp.max(squares)) < EXACT_INTEGERS
 
     def without(self, block: Block, samples: Samples, ctx: Context) -> Self | None:
-        if self.centred is not None or self.ill_conditioned is not None:
+        new = super().without(block, samples, ctx)
+        if new is None:
             return None
-        xp = self.backend.xp
-        sums = RawSums(self.total, self.square, self.sum_of_squares, self.nonzero)
-        squares = self.sum_of_squares if self.square is None else self.square
-        assert squares is not None  # of integers they are at least the sums of absolute values
-        if to_float(xp.max(squares)) >= EXACT_INTEGERS:
-            return None
-        raw = sums.zeros_like()
-        add_class_sums(block, samples, raw, ctx)
-        new = self._less(raw, samples)
         new.norms, new.integers = None, True
         if new.sum_of_squares is not None:
             weights = zip(new.class_weight, to_floats(new.sum_of_squares), strict=True)
@@ -188,13 +189,8 @@ class ClassMoments(Statistics, kind="class moments"):
         # Columns that are ill-conditioned are centred where the other samples are read alone.
         return new if new._find_ill_conditioned(ctx).shape[0] == 0 else None
 
-    def of_classes(self, codes: Sequence[int]) -> Self:
-        new = super().of_classes(codes)
-        new.norms = None
-        return new
-
-    def _empty_like(self, n_classes: int) -> Self:
-        new = super()._empty_like(n_classes)
+    def _with_classes(self, of_classes: Callable, weight: list[float], count: list[int]) -> Self:
+        new = super()._with_classes(of_classes, weight, count)
         new.norms = None
         return new
 
@@ -202,38 +198,32 @@ class ClassMoments(Statistics, kind="class moments"):
         ctx = Context.of(self.backend)
         if not _may_cancel([self], [0] * self.shape[0], ctx):
             return self
-        new = self._same_arrays()
-        new._become_centred(ctx)
-        return new
+        return self._same_arrays()._become_centred(ctx)
 
     def _add_all(self, other: Self) -> None:
         ctx, every = Context.of(self.backend), range(self.shape[0])
         centred = self.centred is not None or other.centred is not None
         if centred or _may_cancel([self, other], every, ctx):
             self._become_centred(ctx)
-            other = other._same_arrays()
-            other._become_centred(ctx)
+            other = other._same_arrays()._become_centred(ctx)
         elif self.ill_conditioned is not None or other.ill_conditioned is not None:
             both = [a for a in (self.ill_conditioned, other.ill_conditioned) if a is not None]
             columns = self.backend.xp.unique_values(self.backend.xp.concat(both))
-            other = other._same_arrays()
             self._keep_centred(columns)
-            other._keep_centred(columns)
+            other = other._same_arrays()._keep_centred(columns)
         self.integers, self.norms = self.integers and other.integers, None
         super()._add_all(other)
 
     def _add_class(self, c: int, other: Self, d: int) -> None:
+        # Chan's formula: beside the sums, there are the squares of the difference of the means.
+        before, weight = self.class_weight[c], other.class_weight[d]
         for total, centred in (("total", "centred"), ("ill_total", "ill_centred")):
-            mine, others = getattr(self, centred), getattr(other, centred)
-            if mine is not None:
-                sums = CentredSums(list(self.class_weight), getattr(self, total), mine)
-                sums.add(c, other.class_weight[d], getattr(other, total)[d, :], others[d, ...])
-        for name in ("square", "sum_of_squares"):
-            if getattr(self, name) is not None:
-                getattr(self, name)[c, ...] += getattr(other, name)[d, ...]
-        if self.centred is None:
-            self.total[c, :] += other.total[d, :]
-        self._add_counts(c, other, d)
+            squares = getattr(self, centred)
+            if squares is not None and before > 0 and weight > 0:
+                shift = getattr(other, total)[d, :] / weight - getattr(self, total)[c, :] / before
+                between = shift * shift * (before * weight / (before + weight))
+                squares[c, ...] += between if squares.ndim == 2 else self.backend.xp.sum(between)
+        super()._add_class(c, other, d)
 
     # --- ill-conditioned columns ---------------------------------------------------------------
 
@@ -272,8 +262,7 @@ class ClassMoments(Statistics, kind="class moments"):
         total, centred = centred_moments(block, xp.take(columns, order), samples, ctx)
         back = xp.argsort(order)
         total, centred = xp.take(total, back, axis=1), xp.take(centred, back, axis=1)
-        w = backend.asarray([w or 1.0 for w in samples.class_weight])[:, None]
-        was = backend.asarray([w or 1.0 for w in before])[:, None]
+        w, was = self._divisors(samples.class_weight), self._divisors(before)
         new_total, new_centred = total[:, old:], centred[:, old:]
         square = xp.take(self.square, found, axis=1)
         square = square - (new_centred + new_total * (new_total / w))
@@ -290,16 +279,21 @@ class ClassMoments(Statistics, kind="class moments"):
         sums.add_classes(samples.class_weight, total, centred)
         self.ill_conditioned, self.ill_total, self.ill_centred = columns, new_total, new_centred
 
-    def _keep_centred(self, columns: Array) -> None:
+    def _keep_centred(self, columns: Array) -> Self:
         """Keep these columns, those kept already among them, centred: new ones from raw sums."""
         xp = self.backend.xp
         total, square = (xp.take(a, columns, axis=1) for a in (self.total, self.square))
-        weight = self.backend.asarray([w or 1.0 for w in self.class_weight])[:, None]
+        weight = self._divisors(self.class_weight)
         centred = clip_negative(square - total * (total / weight))
         if self.ill_conditioned is not None:
             at = xp.searchsorted(columns, self.ill_conditioned)
             total[:, at], centred[:, at] = self.ill_total, self.ill_centred
         self.ill_conditioned, self.ill_total, self.ill_centred = columns, total, centred
+        return self
+
+    def _divisors(self, weight: list[float]) -> Array:
+        """Weights to divide by, (K, 1): 1 where there is no weight, and so no sum."""
+        return self.backend.asarray([w or 1.0 for w in weight])[:, None]
 
     # --- what models read ----------------------------------------------------------------------
 
@@ -309,7 +303,7 @@ class ClassMoments(Statistics, kind="class moments"):
             return self.centred[:, part]
         assert self.square is not None
         xp, total = self.backend.xp, self.total[:, part]
-        weight = self.backend.asarray([w or 1.0 for w in self.class_weight])[:, None]
+        weight = self._divisors(self.class_weight)
         found = clip_negative(self.square[:, part] - total * (total / weight))
         ill = self.ill_conditioned
         if ill is None:
@@ -341,9 +335,9 @@ class ClassMoments(Statistics, kind="class moments"):
         sums = ctx.sum_columns(lambda part: row_sums(self.centred_at(part)), m, k)
         return to_floats(sums)
 
-    def _become_centred(self, ctx: Context) -> None:
+    def _become_centred(self, ctx: Context) -> Self:
         if self.centred is not None:
-            return
+            return self
         if self.sum_of_squares is not None:
             self.centred = self.backend.asarray(self.within_sum_of_squares(ctx))
         else:
@@ -356,17 +350,7 @@ class ClassMoments(Statistics, kind="class moments"):
             self.centred = centred
         self.square = self.sum_of_squares = self.norms = None
         self.ill_conditioned = self.ill_total = self.ill_centred = None
-
-    def may_hide_overflow(self, ctx: Context) -> bool:
-        """Whether a value too large to be squared may be among those added.
-
-        A constant column has zero centred squares, so the totals are checked.
-        """
-        if self.centred is None:
-            return False
-        xp, total = self.backend.xp, self.total
-        most = ctx.map_columns(lambda part: xp.max(abs(total[:, part])), *reversed(total.shape))
-        return to_float(xp.max(xp.stack(most))) > LARGEST_SQUARABLE
+        return self
 
 
 def _may_cancel(parts: Sequence[ClassMoments], unions: Sequence[int], ctx: Context) -> bool:
@@ -387,9 +371,28 @@ def _may_cancel(parts: Sequence[ClassMoments], unions: Sequence[int], ctx: Conte
         if all(weight[union] * square[union] < EXACT_INTEGERS for union in weight):
             return False
     for part in parts:
-        apart = part._same_arrays()
-        apart.integers = False
         norms = squared_norms(part.total, ctx) if part.norms is None else part.norms
-        if not apart._is_accurate(norms, least=1):
+        if not part._is_accurate(norms, least=1, integers=False):
             return True
     return False
+
+
+def squared_norms(total: Array, ctx: Context) -> list[float]:
+    """The squared norm of each row of a (K, m) array."""
+    if total.shape[1] == 0:
+        return [0.0] * total.shape[0]
+
+    def squares(part: slice) -> Array:
+        x = total[:, part]
+        return row_sums(x * x)
+
+    return to_floats(ctx.sum_columns(squares, total.shape[1], total.shape[0]))
+
+
+def about_mean(squared_total: float, square: float, weight: float, count: int) -> float:
+    """The sum of squares about the mean: ``q - t^2 / W``, exact for integers that are not large."""
+    if count < 2:
+        return 0.0 * square  # NaN and infinity stay
+    if weight * square < EXACT_INTEGERS:
+        return max((weight * square - squared_total) / weight, 0.0)
+    return max(square - squared_total / weight, 0.0)

@@ -16,6 +16,7 @@ import gpucenters
 
 from ..._models import found
 from ...arrays.namespace import to_numpy
+from ...estimators.fitted import FittedModel
 from ..models import MODELS
 from .device import Outcome, on_device
 
@@ -158,7 +159,7 @@ class Case:
         if differences:
             return differences
         differences += compare("objective", expected.objective_, found.objective_)
-        if expected._centers().nested:
+        if FittedModel(expected).centers.nested:
             differences += compare("scores", expected.scores_, found.scores_)
         if not np.array_equal(expected.support_, found.support_):
             return differences  # features of equal gain took the place of each other
@@ -175,7 +176,7 @@ class Case:
         other = np.setxor1d(expected.support_, found.support_)
         if not other.size:
             return []
-        if expected._centers().nested:
+        if FittedModel(expected).centers.nested:
             gain = to_numpy(expected.scores_)
             apart = np.ptp(gain[other]) / max(gain.max(), np.finfo(float).tiny)
         else:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..data import check_place
 from ..models import MODELS
+from ..options import Device, option
 from ..output import as_json, console, safe, say, show_facts, show_table
+from ..writers import check_files, opened
 
 if TYPE_CHECKING:
     from .device import Outcome
@@ -22,12 +23,10 @@ MACHINE = "the machine"  # the check that compares nothing
 
 
 def check(
-    device: Annotated[
-        str, typer.Option("--device", "-d", metavar="auto|cpu|cuda|cuda:N", help="What to check.")
-    ] = "auto",
-    minutes: Annotated[float, typer.Option(min=0.1, help="No check begins later.")] = 10.0,
+    device: Device = "auto",
+    minutes: Annotated[float, option("No check begins later.", min=0.1)] = 10.0,
     json: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write the findings, after each check.")
+        str | None, option("Write the findings, after each check.", metavar="FILE")
     ] = None,
 ) -> None:
     """Check that a device computes what the CPU does, and how fast.
@@ -40,7 +39,7 @@ def check(
     The most important checks come first. The exit status is 1 if anything differs, or if the time
     did not suffice to compare anything.
     """
-    check_place(json)
+    check_files([json], [])
     from ...arrays.backend import resolve_backend
     from ...arrays.namespace import is_cupy
 
@@ -129,8 +128,6 @@ class Report:
         elif outcome.figures:
             _show_speeds(outcome.figures)
         if self.path is not None:
-            from ..writers import opened
-
             with opened(self.path) as file:
                 file.write((as_json(self.found, indent=1) + "\n").encode())
 

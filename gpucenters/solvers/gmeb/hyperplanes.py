@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 from ..._docstrings import filled
 from ...arrays.context import Context
@@ -23,24 +23,6 @@ from ..scaling import is_constant, variance_over_all
 from ..selection import Selection
 from .problem import Certificate, Problem, certificate
 from .working_set import Solution, solve
-
-
-class Parameters(NamedTuple):
-    """What a solution depends on beside the data.
-
-    Attributes
-    ----------
-    r_plus, r_minus : float, positive
-        The largest second moments of the decision in class +1 and in class -1.
-    tol : float
-        The gap to reach, relative to the loss of w = 0.
-    max_rounds : int
-    """
-
-    r_plus: float
-    r_minus: float
-    tol: float
-    max_rounds: int
 
 
 @dataclass(frozen=True)
@@ -86,9 +68,7 @@ class Hyperplanes(Centers):
     scale: tuple[float, ...]
     rounds: tuple[int, ...]
 
-    def decision(
-        self, support: Array, log_prior: list[float], columns: Array | None = None
-    ) -> Decision:
+    def decision(self, support: Array, log_prior: list[float]) -> Decision:
         """The decision, which reads all ``columns``."""
         form = LinearForm(self.mean, self.backend.xp.permute_dims(self.w, (1, 0)), self.offset)
         return LinearDecision(self.columns, form, log_prior)
@@ -174,22 +154,32 @@ class MarginProblems:
         )
 
     def solve(
-        self, parameters: Parameters, ctx: Context, starts: Sequence[Array] | None = None
+        self,
+        r_plus: float,
+        r_minus: float,
+        tol: float,
+        max_rounds: int,
+        ctx: Context,
+        starts: Sequence[Array] | None = None,
     ) -> tuple[Hyperplanes, list[Array]]:
-        """The solution, and the last working set of each problem: starts for parameters nearby.
+        """The solution, and the last working set of each problem: starts for bounds nearby.
 
         Parameters
         ----------
-        parameters : Parameters
+        r_plus, r_minus : float, positive
+            The largest second moments of the decision in class +1 and in class -1.
+        tol : float
+            The gap to reach, relative to the loss of w = 0.
+        max_rounds : int
         ctx : Context
         starts : sequence of arrays of int64, optional
         """
         solutions, scales, sigmas = [], [], []
         with one_blas_thread(ctx.backend):
             for number in range(self.count):
-                problem = self.problem(number, parameters.r_plus, parameters.r_minus)
+                problem = self.problem(number, r_plus, r_minus)
                 start = None if starts is None else starts[number]
-                found = solve(problem, parameters.tol, parameters.max_rounds, ctx, start)
+                found = solve(problem, tol, max_rounds, ctx, start)
                 solutions.append(found)
                 scales.append(problem.scale)
                 sigmas.append(_sigma(problem, found))
@@ -206,15 +196,18 @@ class MarginProblems:
         return Hyperplanes(
             backend,
             tuple(self.samples.class_weight),
-            columns,
-            w,
-            xp.stack([_placed(sigma, s.columns, columns) for sigma, s in pairs]),
-            xp.take(self.mean, columns),
-            backend.asarray([s.offset for s in solutions]),
-            *(tuple(s.t for s in solutions), tuple(s.omega for s in solutions)),
-            *(tuple(s.objective for s in solutions), tuple(s.bound for s in solutions)),
-            *(tuple(s.multiplier for s in solutions), scales),
-            tuple(s.rounds for s in solutions),
+            columns=columns,
+            w=w,
+            sigma=xp.stack([_placed(sigma, s.columns, columns) for sigma, s in pairs]),
+            mean=xp.take(self.mean, columns),
+            offset=backend.asarray([s.offset for s in solutions]),
+            t=tuple(s.t for s in solutions),
+            omega=tuple(s.omega for s in solutions),
+            loss=tuple(s.objective for s in solutions),
+            bound=tuple(s.bound for s in solutions),
+            multiplier=tuple(s.multiplier for s in solutions),
+            scale=scales,
+            rounds=tuple(s.rounds for s in solutions),
         )
 
 
@@ -281,10 +274,10 @@ def gmeb_hyperplanes(
     >>> round(float(found.w[0, 0]), 5), round(found.loss[0], 5), round(found.multiplier[0], 5)
     (0.5, 0.5, 1.5)
     """
-    parameters = Parameters(r_plus, r_plus if r_minus is None else r_minus, tol, max_iter)
+    bounds = r_plus, r_plus if r_minus is None else r_minus
 
     def solve(block: Block, samples: Samples, ctx: Context) -> Hyperplanes:
-        return MarginProblems.of(block, samples, ctx).solve(parameters, ctx)[0]
+        return MarginProblems.of(block, samples, ctx).solve(*bounds, tol, max_iter, ctx)[0]
 
     return solve_from_data(solve, X, y, n_classes, sample_weight, device, memory_budget)
 

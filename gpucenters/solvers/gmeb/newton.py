@@ -21,12 +21,6 @@ _RIDGE = 1e-13  # relative: equal columns leave directions without curvature
 _KEPT_OF_TANGENT = 0.5
 
 
-# Systems with the matrix of a weighted ridge regression with an intercept.
-#
-# Most features of a wide problem hardly matter to it: their ridge is large. Those that do are
-# factorised, and the method of conjugate gradients does the rest.
-
-
 # The variables of the interior point method, and its problem: GMEB with few features.
 #
 # With Z the working columns times y, scaled so that p + q is about 2:
@@ -204,6 +198,12 @@ class Point:
             min([dual, *(-x / dx for x, dx in numbers if dx < 0)]),
             min([primal, *(-x / dx for x, dx in of_numbers if dx < 0)]),
         )
+
+
+# Systems with the matrix of a weighted ridge regression with an intercept.
+#
+# Most features of a wide problem hardly matter to it: their ridge is large. Those that do are
+# factorised, and the method of conjugate gradients does the rest.
 
 
 def weighted_least_squares(

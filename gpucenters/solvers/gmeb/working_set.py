@@ -19,7 +19,6 @@ _SEPARATED = 1e-5  # margins that are less than 1 by no more than this are 1 but
 _TINY = 1e-300
 
 
-# A primal-dual interior point method for GMEB with few features: Mehrotra's two directions.
 _FIRST = 30  # features of the first working set; at least as many that violate are added a round
 # Features of at least this ratio may be next. Sparse ones cost little: more of them are taken, for
 # fewer rounds, as multipliers that nothing keeps from the constraints of all others violate many.
@@ -30,6 +29,9 @@ _LEAST_REFERENCE = 1e-6  # of an objective, relative to the loss of w = 0
 _NEARLY_CLEAN, _CLEAN, _LEAST_TAU = 1e-5, 1e-9, 1e-11
 
 
+# A primal-dual interior point method for GMEB with few features: Mehrotra's two directions.
+
+
 class InnerSolution(NamedTuple):
     """What the method found.
 
@@ -38,21 +40,17 @@ class InnerSolution(NamedTuple):
     w : array of shape (d,)
     active : array of shape (d,), bool
         Where a weight is more than a zero that has not been reached yet.
-    mu : array of shape (l,)
     multiplier : float
         lambda.
     t : float
-    steps : int
     point : Point
         Where it stopped: a start for a smaller tolerance.
     """
 
     w: Array
     active: Array
-    mu: Array
     multiplier: float
     t: float
-    steps: int
     point: Point
 
 
@@ -68,7 +66,7 @@ def solve_restricted(problem: Restricted, tol: float, start: Point | None = None
     """
     scale, count = problem.scale, 2 * (problem.weight.shape[0] + problem.p.shape[0]) + 3
     point = best = _first_point(problem) if start is None else start
-    least, at, step = math.inf, 0, 0
+    least, at = math.inf, 0
     for step in range(_MOST_STEPS):
         system = Newton(problem, point)
         gap = system.gap
@@ -95,7 +93,7 @@ def solve_restricted(problem: Restricted, tol: float, start: Point | None = None
         share = min(max(0.95, 1 - 10 * gap / scale), 0.9995)
         dual, primal = min(1.0, share * dual), min(1.0, share * primal)
         point = point.moved(corrector, system.in_range(corrector, dual), primal)
-    return _solution(problem, best, step + 1)
+    return _solution(problem, best)
 
 
 def _first_point(problem: Restricted) -> Point:
@@ -121,14 +119,14 @@ def _first_point(problem: Restricted) -> Point:
     )
 
 
-def _solution(problem: Restricted, x: Point, steps: int) -> InnerSolution:
+def _solution(problem: Restricted, x: Point) -> InnerSolution:
     xp, w, multiplier = array_namespace(x.mu), x.plus - x.minus, x.a + x.b
     t = x.a / multiplier
     root = xp.sqrt(t * problem.p + (1 - t) * problem.q)
     size = xp.abs(w) * root
     # Of a weight and its slack one is zero at the solution: the smaller one.
     active = size > xp.minimum(x.rise, x.fall) / (multiplier * root) * xp.sum(size)
-    return InnerSolution(w, active, x.mu, multiplier, t, steps, x)
+    return InnerSolution(w, active, multiplier, t, x)
 
 
 @dataclass(frozen=True)
@@ -199,7 +197,7 @@ class WorkingSet:
     def cheap(self) -> bool:
         """Whether its columns are sparse: more of them cost little."""
         columns = self.restricted.columns
-        return 4 * columns.stored_values <= self.restricted.sign.shape[0] * self._working.shape[0]
+        return 4 * columns.size <= self.restricted.sign.shape[0] * self._working.shape[0]
 
     def weights(self, z: Array) -> Weights:
         """The weights of the inner problem in the units of X, made feasible."""
@@ -272,11 +270,6 @@ class Solution(NamedTuple):
     working: Array
     rounds: int
 
-    @property
-    def gap(self) -> float:
-        """The objective less the lower bound: never negative."""
-        return max(0.0, self.objective - self.bound)
-
 
 def solve(
     problem: Problem, tol: float, max_rounds: int, ctx: Context, start: Array | None = None
@@ -317,7 +310,7 @@ def solve(
         weights = features.weights(inner.w)
         if tau <= _NEARLY_CLEAN:
             weights = features.cleaned(weights, inner.active, tol)
-        dual = problem.dual(inner.mu, ctx)
+        dual = problem.dual(point.mu, ctx)
         best_dual = max(best_dual, dual, key=lambda x: x.bound)
         proof = max(proof, dual, key=lambda x: x.bound_with(e))
         if weights.with_e(e) <= best.with_e(e):

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 from ..arrays.backend import Backend
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, to_float
+from ..arrays.functions import EPS, array_namespace, to_float
 from ..arrays.typing import Array
 from ..blocks.validation import raise_overflow
 from ..statistics.base import Statistics
 from .bernoulli import bernoulli_gain
 from .gaussian import class_variances
 from .poisson import dispersion_divisor, pearson_excess, poisson_gain
-from .scaling import EPS, zero_up_to
+from .scaling import zero_up_to
 
 
 class Blocked(NamedTuple):

@@ -20,13 +20,11 @@ from ..arrays.double_double import (
     total,
     two_product,
 )
-from ..arrays.functions import array_namespace, backend_of, index_mask, to_host
+from ..arrays.functions import UNIT_ROUNDOFF, array_namespace, backend_of, index_mask, to_host
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.padded_rows import padded_rows
 
-# The relative error of one float64 operation, at most.
-UNIT_ROUNDOFF = 2.0**-53
 # A difference of scores: the least number that no device flushes to zero.
 _LEAST = 2.0**-1022
 

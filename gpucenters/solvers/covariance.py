@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..arrays.backend import Backend
-from ..arrays.functions import to_floats, to_host
+from ..arrays.functions import EPS, to_floats, to_host
 from ..arrays.linalg import gram
 from ..arrays.namespace import is_sparse
 from ..arrays.typing import Array
 from ..statistics.cross_moments import CrossMoments
 from .data import as_number
 from .scaling import (
-    EPS,
     are_repetitions,
     first_features,
     separating_features,

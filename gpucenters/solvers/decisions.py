@@ -9,13 +9,13 @@ from typing import NamedTuple, Protocol
 
 from ..arrays.backend import Backend
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, backend_of, row_sums, to_host
+from ..arrays.functions import UNIT_ROUNDOFF, array_namespace, backend_of, row_sums, to_host
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.padded_rows import padded_rows
 from ..reductions.products import product, product_and_bound, products
 from ..reductions.segment_sums import LinearTerms, Terms
-from .close_scores import UNIT_ROUNDOFF, PairForm, Rounding, compare_close_scores
+from .close_scores import PairForm, Rounding, compare_close_scores
 
 # One row in so many: from there on a second product with all rows takes less time than to gather
 # those where rounding may decide.

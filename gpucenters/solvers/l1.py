@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from .._docstrings import filled
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, clip_negative, to_float
+from ..arrays.functions import UNIT_ROUNDOFF, array_namespace, clip_negative, to_float
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import Samples
@@ -20,7 +20,6 @@ from ..reductions.segment_sums import DistanceTerms
 from ..reductions.sorted_columns import SortedColumns
 from ..statistics.base import Recipe, Statistics
 from .centers import SparseCenters
-from .close_scores import UNIT_ROUNDOFF
 from .data import solve_from_data
 from .decisions import Decision, PathTerms
 from .scaling import Scale, check_scale, feature_scale, separation, warn_of_separating, zero_up_to

@@ -16,13 +16,21 @@ from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, backend_of, index_mask, row_sums, to_float, to_host
+from ..arrays.functions import (
+    UNIT_ROUNDOFF,
+    array_namespace,
+    backend_of,
+    index_mask,
+    row_sums,
+    to_float,
+    to_host,
+)
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..reductions.products import add_products, products
 from ..reductions.segment_sums import segment_sums, segment_totals
 from .centers import Centers, SparseCenters
-from .close_scores import UNIT_ROUNDOFF, PairForm, compare_close_scores
+from .close_scores import PairForm, compare_close_scores
 from .decisions import LinearForm, PathTerms, of_priors
 from .multinomial import MultinomialCenters, log_ratios
 from .selection import Selection, nested_supports

@@ -8,14 +8,13 @@ from typing import NamedTuple, Self
 
 from ..arrays.backend import Backend
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, to_host
+from ..arrays.functions import EPS, array_namespace, to_host
 from ..arrays.typing import Array
 from ..blocks.samples import Samples
 from ..statistics.base import Statistics
 from ..statistics.moments import ClassMoments
 from .selection import warn
 
-EPS = 2.0**-52
 # A value of X. Squares of smaller ones come near to 2^-1022 = 2e-308, below which digits are lost.
 SMALLEST_SIZE = 1e-140
 # Degrees of freedom. Those of numbers of repetitions are whole, so that 1/2 tells 0 from 1.

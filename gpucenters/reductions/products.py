@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import sparsetools
 from ..arrays.context import Context
 from ..arrays.grid import ranges, row_ranges
-from ..arrays.namespace import sparse_module, stored_once
+from ..arrays.namespace import assume_canonical, sparse_module
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray
 from ..blocks import Block
@@ -188,7 +188,7 @@ def _add_sparse_products(
     ends = xp.concat([xp.take(part.indptr, rows), part.indptr[-1:]])
     x = xp.astype(part.data, xp.float64)
     held = sparse_module(xp).csr_matrix((x, part.indices, ends), shape=(rows.shape[0], d))
-    found = xp.reshape(stored_once(held) @ xp.reshape(coef, (d, -1)), (-1, *shape))
+    found = xp.reshape(assume_canonical(held) @ xp.reshape(coef, (d, -1)), (-1, *shape))
     out[:, :, rows] += xp.permute_dims(found, (1, 2, 0))
 
 
@@ -228,7 +228,7 @@ def _product_by_library(matrix: SparseBlock, coef: SparseArray, ctx: Context) ->
         count = entries.last - entries.first
         x = xp.astype(entries.values, xp.float64)
         shape = (count, m) if matrix.by_row else (n, count)
-        part = stored_once(kind((x, entries.minor, entries.offsets), shape=shape))
+        part = assume_canonical(kind((x, entries.minor, entries.offsets), shape=shape))
         return rows, part @ (factor if matrix.by_row else factor[rows])
 
     for rows, part in ctx.map(product, matrix.major_entries(ctx)):

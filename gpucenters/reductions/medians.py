@@ -24,7 +24,7 @@ from ..blocks.transforms import Magnitude
 from .class_sums import RawSums, add_class_sums
 from .dense_sorting import sort_columns
 from .sorted_columns import SortedColumns
-from .sparse_sorting import enough_stored, perhaps_half, sort_segments, worth_a_count_by_class
+from .sparse_sorting import perhaps_not_zero, sort_segments
 
 _LEAST_SORT_COLUMNS = 64  # with fewer columns in a range the steps of the search are too small
 _SORT_ENTRIES = 2**20  # entries in one range of columns: enough for each step of the search
@@ -151,7 +151,16 @@ def _sparse_plans(matrix: SparseBlock, samples: Samples, ctx: Context) -> Iterat
     else. Those left are put in column order, as many at a time as the budget allows, and counted by
     class; the rest is sorted.
     """
-    columns, stored = _perhaps_not_zero(matrix, samples, ctx)
+    xp, stored = matrix.backend.xp, stored_per_column(matrix, ctx)
+    enough = perhaps_not_zero(
+        stored,
+        matrix.nnz,
+        samples.class_weight,
+        lambda: stored_by_class(matrix, samples, ctx),
+        weighted=samples.sample_weight is not None,
+    )
+    columns = xp.nonzero(enough)[0]
+    stored = xp.take(stored, columns)
     # Put in order, an entry takes about 48 bytes on the way.
     cost = np.concatenate([[0], np.cumsum(48 * to_numpy(stored))])
     passes = list(row_ranges(cost, max(1, ctx.budget // 2)))
@@ -160,20 +169,11 @@ def _sparse_plans(matrix: SparseBlock, samples: Samples, ctx: Context) -> Iterat
         yield _sparse_plan(block, columns[start:stop], samples, ctx)
 
 
-def _perhaps_not_zero(
-    matrix: SparseBlock, samples: Samples, ctx: Context
-) -> tuple[SparseArray, SparseArray]:
-    """The columns that may have a median other than zero in some class, and their entries."""
-    xp, backend = matrix.backend.xp, matrix.backend
-    stored = stored_per_column(matrix, ctx)
-    weighted = samples.sample_weight is not None
-    enough = enough_stored(stored, min(samples.class_weight), weighted=weighted)
-    if worth_a_count_by_class(stored, enough, matrix.nnz, samples.n_classes):
-        held = backend.zeros((samples.n_classes, matrix.shape[1]))
-        add_class_sums(_with_ones(matrix), samples, RawSums(held), ctx)
-        enough = perhaps_half(held, backend.asarray(samples.class_weight))
-    columns = xp.nonzero(enough)[0]
-    return columns, xp.take(stored, columns)
+def stored_by_class(matrix: SparseBlock, samples: Samples, ctx: Context) -> SparseArray:
+    """The weight of the samples of each class that store an entry of each column: (K, m)."""
+    held = matrix.backend.zeros((samples.n_classes, matrix.shape[1]))
+    add_class_sums(_with_ones(matrix), samples, RawSums(held), ctx)
+    return held
 
 
 def _with_ones(matrix: SparseBlock) -> SparseBlock:

@@ -14,7 +14,7 @@ from ..arrays.backend import Backend
 from ..arrays.cached import cached_property
 from ..arrays.functions import EXACT_INTEGERS
 from ..arrays.inputs import check_input
-from ..arrays.namespace import is_numpy, is_numpy_or_cupy, sparse_module, stored_once, to_numpy
+from ..arrays.namespace import assume_canonical, is_numpy, is_numpy_or_cupy, sparse_module, to_numpy
 from ..arrays.typing import Array
 
 _LARGEST_WEIGHT = 1e100  # beyond it products of weights and values leave float64
@@ -174,7 +174,7 @@ class Samples:
             order = np.argsort(self.codes, kind="stable").astype(np.int32)
             bounds = np.searchsorted(self.codes[order], np.arange(k + 1)).astype(np.int32)
             parts = map(self.backend.asarray, (self._factors[order], order, bounds))
-            return stored_once(sparse_module(xp).csr_matrix(tuple(parts), shape=(k, n)))
+            return assume_canonical(sparse_module(xp).csr_matrix(tuple(parts), shape=(k, n)))
         found = xp.astype(self.backend.arange(k)[:, None] == self._index[None, :], xp.float64)
         weights = self.backend_weights
         return found if weights is None else found * weights

@@ -197,9 +197,11 @@ class Classifier(ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
     def _selection(self) -> Selection:
-        found = self._ready().selection
-        assert found is not None
-        return found
+        fitted = self._ready()
+        if fitted.selection is None:
+            centers, k = self._centers(), fitted.params["k"]
+            fitted.selection = self._run(lambda ctx: centers.select(k, ctx))
+        return fitted.selection
 
     def _run(self, task: Callable[[Context], Any]) -> Any:
         """``task(context)`` where the model lives."""

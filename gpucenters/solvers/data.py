@@ -81,8 +81,8 @@ def exposed_samples(
     """
     if kind == "given":
         samples, xp = samples.with_exposure(given), block.backend.xp
-        exposure, weights = samples.backend_exposure, samples.backend_weights
-        if exposure is not None:
+        if samples.exposure is not None:
+            exposure, weights = block.backend.asarray(samples.exposure), samples.backend_weights
             if weights is not None:  # what is left out needs none
                 exposure = xp.where(weights > 0, exposure, xp.ones_like(exposure))
             require_exposure(block, exposure, ctx)

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from ..arrays.context import Context
-from ..arrays.functions import row_sums, to_float, to_floats
+from ..arrays.functions import EXACT_INTEGERS, row_sums, to_float, to_floats
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import Samples
 from ..blocks.validation import raise_overflow
 from ..reductions.class_sums import add_class_sums
-from ..reductions.moments import EXACT_INTEGERS
 from .base import Recipe, Statistics
 
 

@@ -68,8 +68,6 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
     scores_ : array of shape (n_features,), float64
         Gain of each feature: what its own means and variances for the classes add to the
         log-likelihood. Exactly zero where these are equal, and for features that are constant.
-    feature_importances_ : ndarray of shape (n_features,), float64
-        ``scores_`` on the host.
     pvalues_ : ndarray of shape (n_features,), float64
         Of likelihood-ratio tests of twice the gain without smoothing: chi-squared with n_classes -
         1 (``pooling=1``) or 2 (n_classes - 1) degrees of freedom (``pooling=0``); there is none for

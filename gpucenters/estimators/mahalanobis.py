@@ -66,8 +66,6 @@ class MahalanobisCenterClassifier(
         warning: as "ledoit-wolf" does where S is pooled, and else (or where that is too little) by
         the least amount that makes S regular. An S of zero becomes the identity. With None or a
         number, a singular S is an error.
-    priors : {"uniform", "empirical"} or array of shape (n_classes,), default="uniform"
-        Class priors, in the order of ``classes_``; they shift the decision, not the centers.
     memory_budget : int or str, default=None
         Workspace in bytes or as "2GB", here with the matrices of the model. None is a quarter of
         what is free.
@@ -94,7 +92,6 @@ class MahalanobisCenterClassifier(
         Sum over classes of the mean squared distance to the center, of transformed features.
     coef_ : array of shape (1, n_features) or (n_classes, n_features), float64
         The decision is ``X @ coef_.T + intercept_``, on the features of X itself.
-    intercept_ : array of shape (1,) or (n_classes,), float64
 
     Notes
     -----

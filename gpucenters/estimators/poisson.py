@@ -78,8 +78,6 @@ class SparsePoissonNB(CountNaiveBayes, LikelihoodRatioTests):
     scores_ : array of shape (n_features,), float64
         Gain of each feature: what its own rates for the classes add to the log-likelihood, divided
         by the dispersion. Exactly zero where these are equal.
-    feature_importances_ : ndarray of shape (n_features,), float64
-        ``scores_`` on the host.
     pvalues_ : ndarray of shape (n_features,), float64
         Of likelihood-ratio tests of twice the gain without smoothing: chi-squared with n_classes -
         1 degrees of freedom; with a dispersion by the F distribution. Asymptotic: wrong for rare

@@ -70,9 +70,6 @@ class ShrunkenCentroidClassifier(LinearClassifier, FeatureSelector, StatisticsCl
     objective_ : float
         What the shrunken means minimise: squared standardised distances to the class means, and
         the threshold times absolute distances to the mean of all samples.
-    coef_ : array of shape (1, n_features) or (n_classes, n_features), float64
-        The decision is ``X @ coef_.T + intercept_``; zero outside the support.
-    intercept_ : array of shape (1,) or (n_classes,), float64
 
     References
     ----------

@@ -182,8 +182,8 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
     def variances_(self) -> Array:
         """Variances of each class on the support; float64 of shape (n_classes, k)."""
 
-        def variances(centers: Any, chosen: Any, ctx: Context) -> Array:
-            held, columns = centers.located(chosen.support)
+        def variances(_: Any, __: Any, ctx: Context) -> Array:
+            held, columns = self._located()
             return read_only(self._of_every_class(*held.variances_at(columns)))
 
         return self._cached("variances", variances)
@@ -191,10 +191,7 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
     @learned
     def epsilon_(self) -> float:
         """What is added to the variances."""
-        chosen = self._selection().support
-        held = self._centers().located(chosen)[0]
-        assert isinstance(held, GaussianCenters)
-        return held.epsilon
+        return self._located()[0].epsilon
 
     @learned
     def feature_importances_(self) -> np.ndarray:

@@ -24,7 +24,7 @@ from ..blocks.dense import DenseBlock
 from ..blocks.samples import Samples
 from .class_sums import RawSums, add_class_sums
 
-_STRIP = 2**22  # values of the dense rows that a device makes of sparse ones at a time
+_DENSE_VALUES = 2**22  # values of the dense rows that a device makes of sparse ones at a time
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,9 @@ class DenseColumns:
         return DenseColumns(self.backend, self.backend.xp.take(self.array, chosen, axis=1))
 
     @property
-    def size(self) -> int:
-        """How many values are stored."""
-        return self.array.shape[0] * self.array.shape[1]
+    def stored_values(self) -> int:
+        """How many values are in memory."""
+        return self.array.size
 
 
 @dataclass(frozen=True)
@@ -99,12 +99,12 @@ class SparseColumns:
 
     def take(self, chosen: SparseArray) -> SparseColumns:
         """Some of these columns."""
-        transposed = self.transposed[chosen]
-        return SparseColumns(self.backend, transposed.T.tocsr(), transposed, self.shift[chosen])
+        part, shift = self.transposed[chosen], self.shift[chosen]
+        return SparseColumns(self.backend, part.T.tocsr(), part, shift)
 
     @property
-    def size(self) -> int:
-        """How many values are stored."""
+    def stored_values(self) -> int:
+        """How many values are in memory."""
         return self.matrix.nnz
 
     def _raw_gram(self, h: SparseArray) -> SparseArray:
@@ -115,7 +115,7 @@ class SparseColumns:
             weighted = sparse_module(xp).csr_matrix(parts, shape=self.matrix.shape)
             return (self.transposed @ weighted).toarray()
         root, out = xp.sqrt(h), self.backend.zeros((d, d))
-        for start, stop in ranges(n, max(1, _STRIP // d)):
+        for start, stop in ranges(n, max(1, _DENSE_VALUES // d)):
             rows = filled(self.matrix[start:stop]) * root[start:stop, None]
             out += gram(rows, self.backend)
         return out

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 from ..arrays.backend import Backend
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, chi2_tail, f_tail, to_float, to_host
+from ..arrays.functions import EPS, array_namespace, chi2_tail, f_tail, to_float, to_host
 from ..arrays.typing import Array
 from ..blocks.validation import raise_overflow
 from ..statistics.base import Statistics
 from .bernoulli import bernoulli_gain
 from .gaussian import class_variances
 from .poisson import dispersion_divisor, pearson_excess, poisson_gain
-from .scaling import EPS, zero_up_to
+from .scaling import zero_up_to
 
 
 class Blocked(NamedTuple):
@@ -88,7 +88,7 @@ class WithinBlocks:
         xp = self.backend.xp
         gain, statistic, residual = self._solve(ctx)
         if not bool(xp.all(xp.isfinite(gain))):
-            raise_overflow(int(xp.nonzero(~xp.isfinite(gain))[0][0]))
+            raise_overflow(xp.isfinite(gain))
         degrees = to_host(self._tested)
         if residual is None:
             pvalues = chi2_tail(statistic, degrees)

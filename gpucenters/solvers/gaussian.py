@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from .._docstrings import filled
 from ..arrays.cached import cached_property
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, index_mask, row_sums, to_float
+from ..arrays.functions import EPS, UNIT_ROUNDOFF, array_namespace, index_mask, row_sums, to_float
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import Samples
@@ -20,12 +20,11 @@ from ..reductions.products import product
 from ..statistics.base import Recipe, Statistics
 from ..statistics.moments import ClassMoments
 from .centers import SparseCenters
-from .close_scores import UNIT_ROUNDOFF
 from .data import as_number, solve_from_data
 from .decisions import Decision, PathTerms, of_priors
 from .divergence import log_excess
 from .l2 import class_deviations, zero_if_constant
-from .scaling import EPS, check_underflow, zero_up_to
+from .scaling import check_underflow, zero_up_to
 
 #: Tied mean, deviation of the class mean, 1 / variance and log(variance) / 2: four (K, d).
 Params = tuple[Array, ...]
@@ -320,8 +319,7 @@ def solve_gaussian(
     if epsilon == 0:
         _require_variance(variance, of_all, moments)
     if not math.isfinite(loss) or not bool(xp.all(xp.isfinite(gain))):
-        bad = xp.nonzero(~xp.isfinite(gain))[0]
-        raise_overflow(int(bad[0]) if bad.shape[0] else 0)
+        raise_overflow(xp.isfinite(gain))
     return GaussianCenters(backend, tuple(weight), gain, loss, None, total, variance, epsilon)
 
 

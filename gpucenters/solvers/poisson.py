@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from .._docstrings import filled
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, index_mask, to_float
+from ..arrays.functions import EPS, array_namespace, index_mask, to_float
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import Samples
@@ -22,7 +22,7 @@ from .centers import SparseCenters
 from .data import check_alpha, exposed_samples, row_totals, solve_from_data
 from .decisions import LinearForm, PathTerms, linear_terms
 from .divergence import log1p, phi
-from .scaling import EPS, variance_divisor, zero_up_to
+from .scaling import variance_divisor, zero_up_to
 
 SCALES = (None, "dispersion")
 
@@ -256,8 +256,7 @@ def solve_poisson(
 
     loss = to_float(ctx.sum_columns(fill, m, k)[0])
     if not math.isfinite(loss):
-        bad = xp.nonzero(~xp.isfinite(gain))[0]
-        raise_overflow(int(bad[0]) if bad.shape[0] else 0)
+        raise_overflow(xp.isfinite(gain))
     kind = sums.recipe.exposure
     assert kind is not None
     exposures = tuple(of_classes)

@@ -9,11 +9,10 @@ from typing import NamedTuple
 from ...arrays.backend import Backend
 from ...arrays.cached import cached_property
 from ...arrays.context import Context
-from ...arrays.functions import array_namespace, to_float, to_floats
+from ...arrays.functions import EPS, array_namespace, to_float, to_floats
 from ...arrays.typing import Array
 from ...reductions.working_columns import TwoClasses
 
-_EPS = 2.0**-52
 _MOST_STEPS = 200
 _NEGLIGIBLE = 1e-100  # relative to the largest: the square is still a normal number
 
@@ -78,7 +77,7 @@ def worst_case_l1(w: Array, p: Array, q: Array) -> tuple[float, float]:
         new = t - slope / bend if bend < 0 else low
         if not low < new < high:
             new = (low + high) / 2
-        near = abs(new - t) <= 4 * _EPS or high - low <= 4 * _EPS
+        near = abs(new - t) <= 4 * EPS or high - low <= 4 * EPS
         t = new
         if near:
             break
@@ -131,7 +130,7 @@ def worst_case_l1_dual(g: Array, p: Array, q: Array) -> tuple[float, float]:
                 j = xp.argmin(values)
                 lowest, known = to_float(values[j]), t * rising[1] + u * rising[0]
                 new = line(j)
-                if lowest >= known * (1 - 4 * _EPS) or new[0] == new[1]:
+                if lowest >= known * (1 - 4 * EPS) or new[0] == new[1]:
                     break
                 if new[1] > new[0]:
                     rising = new
@@ -212,7 +211,7 @@ class Problem:
         order = xp.argsort(t)
         t, weight = xp.take(t, order), xp.cumulative_sum(xp.take(self.data.weight, order))
         n = t.shape[0]
-        rounding = max(1e-12, n * _EPS) * sum(self.class_weight)
+        rounding = max(1e-12, n * EPS) * sum(self.class_weight)
         k = min(int(xp.sum(xp.astype(weight < wanted - rounding, xp.int64))), n - 1)
         low, high, at = to_floats(xp.stack([t[k], t[min(k + 1, n - 1)], weight[k]]))
         return (low + high) / 2 if abs(at - wanted) <= rounding else low

@@ -160,7 +160,7 @@ class WorkingSet:
     def cheap(self) -> bool:
         """Whether its columns are sparse: more of them cost little."""
         columns = self.restricted.columns
-        return 4 * columns.size <= self.restricted.sign.shape[0] * self._working.shape[0]
+        return 4 * columns.stored_values <= self.restricted.sign.shape[0] * self._working.shape[0]
 
     def weights(self, z: Array) -> Weights:
         """The weights of the inner problem in the units of X, made feasible."""

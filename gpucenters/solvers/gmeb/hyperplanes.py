@@ -86,22 +86,13 @@ class Hyperplanes(Centers):
 
 @dataclass(frozen=True)
 class MarginProblems:
-    """The problem of each class against the rest, or for two classes that of the second one.
-
-    Attributes
-    ----------
-    block : Block
-    samples : Samples
-    mean : array of shape (m,), float64
-        Of all samples.
-    squares : array of shape (K, m), float64
-        Sums of squares of each class about this mean; exactly zero for constant features.
-    """
+    """The problem of each class against the rest, or for two classes that of the second one."""
 
     block: Block
     samples: Samples
-    mean: Array
-    squares: Array
+    mean: Array  # of all samples: (m,)
+    # Sums of squares of each class about this mean; exactly zero for constant features.
+    squares: Array  # (K, m)
 
     @classmethod
     def of(cls, block: Block, samples: Samples, ctx: Context) -> Self:

@@ -359,8 +359,10 @@ def _first_bad(values: Array, squares: bool) -> tuple[int, ...] | None:
     return tuple(int(i[0]) for i in xp.nonzero(~good))
 
 
-def raise_overflow(feature: int) -> NoReturn:
-    """Raise the ValueError for a feature whose sums overflow."""
+def raise_overflow(finite: Array) -> NoReturn:
+    """Raise the ValueError for the first feature whose sums are not ``finite``: (m,), bool."""
+    xp = array_namespace(finite)
+    feature = int(xp.argmin(xp.astype(finite, xp.int64)))  # 0 where all are
     raise ValueError(
         f"the values of feature {feature} are too large: their sums overflow float64. "
         "Rescale the feature."

@@ -383,7 +383,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
             centers = fitted.centers and fitted.centers.to(backend)
             statistics = fitted.share()
             statistics = statistics and statistics.moved(backend)
-            selection = fitted.selection and fitted.selection.to(backend)
+            selection = fitted.selection and fitted.selection.moved(backend.move)
         new = FittedModel(self).copy(
             backend=backend, centers=centers, statistics=statistics, selection=selection
         )

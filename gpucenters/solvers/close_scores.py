@@ -103,20 +103,13 @@ def compare_close_scores(
     form_of : callable
         The `PairForm` of two classes.
     log_prior : list of K floats
-    block : Block
-        X.
-    columns : array of shape (d,)
-        The features that the scores read.
-    ctx : Context
+    block, columns : Block and array of shape (d,)
+        X, and its features that the scores read.
     relative : bool
         Whether the scores of the rows that were compared again are less the best of the row, as is
         enough for probabilities: near a large score their differences are rounding.
     rows : array of shape (r,), optional
         The rows that may be close; by default all.
-
-    Returns
-    -------
-    array of the shape of ``scores``
     """
     xp = array_namespace(scores)
 

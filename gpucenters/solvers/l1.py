@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from .._docstrings import filled
@@ -20,9 +21,9 @@ from ..reductions.segment_sums import DistanceTerms
 from ..reductions.sorted_columns import SortedColumns
 from ..statistics.base import Recipe, Statistics
 from .centers import SparseCenters
-from .data import solve_from_data
+from .data import check_scale, solve_from_data
 from .decisions import Decision, PathTerms
-from .scaling import Scale, check_scale, feature_scale, separation, warn_of_separating, zero_up_to
+from .scaling import Scale, feature_scale, separation, warn_of_separating, zero_up_to
 
 
 def midpoint(low: Array, high: Array) -> Array:
@@ -124,14 +125,13 @@ def solve_l1(block: Block, samples: Samples, ctx: Context, scale: str | None = N
         finite = bool(xp.all(xp.isfinite(loss)))
     if not finite:
         block.check_finite(False, ctx)
-        raise_overflow(int(xp.nonzero(~xp.isfinite(loss))[0][0]))
+        raise_overflow(xp.isfinite(loss))
     if sigma is not None:
         gain = scaled_l1_gain(gain, loss, scales, moments)
         loss = loss / sigma
     total_loss = to_float(xp.sum(loss))
     if not bool(xp.all(xp.isfinite(gain))) or not math.isfinite(total_loss):
-        bad = xp.nonzero(~(xp.isfinite(gain) & xp.isfinite(loss)))[0]
-        raise_overflow(int(bad[0]) if bad.shape[0] else 0)
+        raise_overflow(xp.isfinite(gain) & xp.isfinite(loss))
     return L1Centers(backend, tuple(samples.class_weight), gain, total_loss, sigma, free, tied)
 
 
@@ -232,8 +232,5 @@ def l1_centers(
            [2., 1.]])
     """
     check_scale(scale)
-
-    def solve(block: Block, samples: Samples, ctx: Context) -> L1Centers:
-        return solve_l1(block, samples, ctx, scale)
-
+    solve = partial(solve_l1, scale=scale)
     return solve_from_data(solve, X, y, n_classes, sample_weight, device, memory_budget)

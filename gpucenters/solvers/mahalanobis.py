@@ -164,10 +164,6 @@ def solve_mahalanobis(
     read_again : callable, optional
         Adds third and fourth moments to ``moments``; called where "auto" needs them.
 
-    Returns
-    -------
-    MahalanobisCenters
-
     Raises
     ------
     ValueError

@@ -246,7 +246,7 @@ def solve_shrunken(
 
     ctx.map_columns(fill, m, k)
     if not bool(xp.all(xp.isfinite(size))):
-        raise_overflow(int(xp.nonzero(~xp.isfinite(size))[0][0]))
+        raise_overflow(xp.isfinite(size))
     return ShrunkenCenters(backend, tuple(weight), size, total, scale, n, s0)
 
 

@@ -35,8 +35,7 @@ class ClassSums(Statistics, kind="class sums"):
             if not all(map(math.isfinite, feature_sums(sums, ctx))):
                 block.check_finite(False, ctx)
                 xp = ctx.backend.xp
-                bad = xp.nonzero(~xp.all(xp.isfinite(sums), axis=0))[0]
-                raise_overflow(int(bad[0]) if bad.shape[0] else 0)
+                raise_overflow(xp.all(xp.isfinite(sums), axis=0))
         return self
 
     def _has_exact_sums(self) -> bool:

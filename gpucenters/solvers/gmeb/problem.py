@@ -146,24 +146,15 @@ class Problem:
 
     Its dual: maximise 1'mu - Omega*(g), g = X'(y mu), over 0 <= mu <= c and y'mu = 0, where y is
     the sign of a sample and c its weight.
-
-    Attributes
-    ----------
-    data : TwoClasses
-        The l samples of positive weight.
-    mean : array of shape (m,), float64
-    p, q : arrays of shape (m,), float64
-        Second moments of class +1 and -1 about ``mean``, divided by R+ and R-; exactly zero where a
-        feature is constant up to rounding.
-    budget : float
-        sqrt(2 / (1 / R+ + 1 / R-)): by it features are brought to unit second moments.
     """
 
-    data: TwoClasses
-    mean: Array
-    p: Array
-    q: Array
-    budget: float
+    data: TwoClasses  # the l samples of positive weight
+    mean: Array  # (m,)
+    # Second moments of class +1 and -1 about ``mean``, divided by R+ and R-; exactly zero where a
+    # feature is constant up to rounding.
+    p: Array  # (m,)
+    q: Array  # (m,)
+    budget: float  # sqrt(2 / (1 / R+ + 1 / R-)): by it features are brought to unit second moments
 
     @property
     def backend(self) -> Backend:
@@ -240,24 +231,13 @@ class Problem:
 
 
 class Dual(NamedTuple):
-    """Feasible multipliers.
+    """Feasible multipliers."""
 
-    Attributes
-    ----------
-    mu : array of shape (l,), float64
-    g : array of shape (m,), float64
-        X'(y mu).
-    total : float
-        1'mu.
-    multiplier, t : float
-        Omega*(g), and the t where it is attained.
-    """
-
-    mu: Array
-    g: Array
-    total: float
-    multiplier: float
-    t: float
+    mu: Array  # (l,)
+    g: Array  # X'(y mu): (m,)
+    total: float  # 1'mu
+    multiplier: float  # Omega*(g)
+    t: float  # where it is attained
 
     @classmethod
     def zero(cls, problem: Problem) -> Dual:
@@ -305,15 +285,7 @@ class Certificate(NamedTuple):
 
 
 def certificate(problem: Problem, w: Array, mu: Array, ctx: Context) -> Certificate:
-    """The certificate of any weights and multipliers, which are made feasible first.
-
-    Parameters
-    ----------
-    problem : Problem
-    w : array of shape (m,), float64
-    mu : array of shape (l,), float64
-    ctx : Context
-    """
+    """The certificate of any weights, (m,), and multipliers, (l,): they are made feasible first."""
     xp, zero = problem.backend.xp, problem.backend.zeros(1)
     w = xp.where(problem.varies, w, zero)
     omega, t = worst_case_l1(w, problem.p, problem.q)

@@ -150,7 +150,7 @@ def _stored_and_loss(
     loss = to_numpy(absolute_sums(block, samples.shares(weight), ctx))
     if not np.all(np.isfinite(loss)):
         block.check_finite(False, ctx)
-        raise_overflow(int(np.flatnonzero(~np.isfinite(loss))[0]))
+        raise_overflow(np.isfinite(loss))
     return to_numpy(stored_per_column(block, ctx)), loss
 
 

@@ -33,9 +33,9 @@ from gpucenters.arrays.context import Context
 from gpucenters.arrays.linalg import factorised
 from gpucenters.blocks.convert import as_block
 from gpucenters.blocks.samples import make_samples
+from gpucenters.cli.check import Report
+from gpucenters.cli.check import plan as full_plan
 from gpucenters.cli.check.agreement import CONTAINERS, Case, compare
-from gpucenters.cli.check.command import Report
-from gpucenters.cli.check.command import plan as full_plan
 from gpucenters.cli.check.device import Outcome, check_machine, cuda_device, on_device
 from gpucenters.cli.check.trouble import check_bad_input, check_out_of_memory
 from gpucenters.reductions.class_sums import RawSums, add_class_sums

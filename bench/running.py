@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-from gpucenters.cli.check.command import outcome_of
+from gpucenters.cli.check import outcome_of
 from gpucenters.cli.check.device import Outcome
 
 

@@ -6,18 +6,18 @@ from .estimators.blocked import BlockGains, block_gains
 from .estimators.centers import L1CenterClassifier, L2CenterClassifier
 from .estimators.gaussian import SparseGaussianNB
 from .estimators.gmeb import GMEBClassifier, GMEBClassifierCV, gmeb_path
-from .estimators.log_ratio import LogRatioScaler
-from .estimators.mahalanobis import MahalanobisCenterClassifier
-from .estimators.naive_bayes import SparseBernoulliNB, SparseMultinomialNB
-from .estimators.permutation import PermutationGains, permutation_gains
-from .estimators.poisson import SparsePoissonNB
-from .estimators.score_functions import (
+from .estimators.log_ratios import (
+    LogRatioScaler,
     bernoulli_gain,
     gaussian_gain,
     odds_ratio,
     poisson_gain,
     thresholded_multinomial,
 )
+from .estimators.mahalanobis import MahalanobisCenterClassifier
+from .estimators.naive_bayes import SparseBernoulliNB, SparseMultinomialNB
+from .estimators.permutation import PermutationGains, permutation_gains
+from .estimators.poisson import SparsePoissonNB
 from .estimators.shrunken import ShrunkenCentroidClassifier
 from .files import load, save
 from .paths import (

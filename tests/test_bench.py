@@ -129,7 +129,7 @@ ON_CARD += ("waits", "ties", "special values")
 def test_what_a_card_must_do_right_holds_here(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
     from bench import card
-    from gpucenters.cli.check.command import outcome_of
+    from gpucenters.cli.check import outcome_of
 
     for constant, value in CARD.items():
         monkeypatch.setattr(card, constant, value)

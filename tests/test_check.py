@@ -15,10 +15,9 @@ from conftest import cupy
 from stand_in import STAND_IN
 
 import gpucenters
-from gpucenters.cli import main
-from gpucenters.cli.check import agreement, command, trouble
+from gpucenters.cli import check, main
+from gpucenters.cli.check import agreement, outcome_of, plan, trouble
 from gpucenters.cli.check.agreement import FIRST, MORE, Shape
-from gpucenters.cli.check.command import outcome_of, plan
 from gpucenters.cli.check.device import Outcome, check_machine
 from gpucenters.cli.models import MODELS
 
@@ -168,12 +167,12 @@ def test_speeds_are_of_fits_and_bare_operations(
     device: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trouble, "DENSE", (50, 20))
-    monkeypatch.setattr(trouble, "SPARSE", (60, 40, 5))
-    monkeypatch.setattr(trouble, "WIDE", (10, 4000, 5))
     for work, bare in (
         (trouble.check_dense_speed, "copy of X"),
-        (trouble.check_sparse_speed, "product of X with two class indicators"),
-        (trouble.check_wide_speed, "product of X with two class indicators"),
+        (
+            partial(trouble.check_sparse_speed, (60, 40, 5)),
+            "product of X with two class indicators",
+        ),
     ):
         outcome = outcome_of(work, device)
         assert outcome.status == "ok", outcome.differences
@@ -220,12 +219,12 @@ def test_findings_are_printed_and_written_as_they_come(
         assert device == "cpu"
         written.append(path.exists() and len(json.loads(path.read_text())["checks"]))
         if outcome.figures.get("data"):  # the last for which there is time
-            monkeypatch.setattr(command, "time", SimpleNamespace(monotonic=lambda: start + 30))
+            monkeypatch.setattr(check, "time", SimpleNamespace(monotonic=lambda: start + 30))
         return outcome
 
     start = 1e9
-    monkeypatch.setattr(command, "time", SimpleNamespace(monotonic=lambda: start))
-    monkeypatch.setattr(command, "plan", lambda: [(n, partial(work, o)) for n, o in outcomes])
+    monkeypatch.setattr(check, "time", SimpleNamespace(monotonic=lambda: start))
+    monkeypatch.setattr(check, "plan", lambda: [(n, partial(work, o)) for n, o in outcomes])
     code = main(["check", "--device", "cpu", "--minutes", "0.5", "--json", str(path)])
     printed = capsys.readouterr()
     assert code == int(differs)
@@ -241,9 +240,7 @@ def test_checks_that_compared_nothing_fail(
     machine: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     outcomes = {"the machine": Outcome(was_run=machine), "l2 on words": Outcome(was_run=False)}
-    monkeypatch.setattr(
-        command, "plan", lambda: [(n, lambda _, o=o: o) for n, o in outcomes.items()]
-    )
+    monkeypatch.setattr(check, "plan", lambda: [(n, lambda _, o=o: o) for n, o in outcomes.items()])
     assert main(["check", "--device", "cpu"]) == 1
     printed = capsys.readouterr()
     assert f"{int(machine)} checks on cpu: nothing was compared" in printed.out

@@ -578,6 +578,16 @@ def test_a_model_of_texts_knows_the_name_of_their_column(run: Run, tmp_path: Pat
     assert "there is no column 'text' for --text; the columns are 'label', 'words'" in run.err
 
 
+def test_a_model_of_a_headed_tsv_knows_the_column_of_its_texts(run: Run, tmp_path: Path) -> None:
+    model, headed, bare = (tmp_path / name for name in ("m", "headed.tsv", "bare.tsv"))
+    rows = "".join(f"{y}\t{text}\n" for y, text in TEXTS)
+    headed.write_text(f"label\treviews\n{rows}")
+    bare.write_text(rows)
+    run("fit", headed, "-o", model, "-e", "bernoulli", "--text", "reviews")
+    for data in (headed, bare):
+        assert run.json("predict", model, data)["accuracy"] == 1
+
+
 @pytest.mark.parametrize("command", ["fit", "path", "permute"])
 def test_texts_whose_counts_would_not_fit_into_memory_are_refused(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
@@ -771,11 +781,20 @@ def test_columns_are_found_by_name_and_those_not_selected_may_be_absent(
 
 
 @pytest.mark.filterwarnings("default")
-def test_warnings_of_the_readers_name_options_of_the_commands(run: Run, tmp_path: Path) -> None:
+def test_warnings_of_the_readers_name_options_of_the_commands(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     frame = pd.DataFrame({"row": range(12), "a": range(12, 0, -1), "label": [0, 1] * 6})
     frame.to_csv(tmp_path / "x.csv", index=False)
     run("fit", tmp_path / "x.csv", "-o", tmp_path / "m")
     assert run.err.count("say --id row where it names the samples, or --drop row.") == 1
+    # The names of files stay as they are.
+    frame.to_csv("text=1.csv", index=False)
+    Path("text=1.tsv").write_text("".join(f"{i}\tsome text\n" for i in range(24)))
+    for name, warning in (("text=1.csv", "the column"), ("text=1.tsv", "there are 24 classes")):
+        run("fit", name, "-o", "m", "-e", "poisson")
+        assert f"warning: {name}: {warning}" in run.err
 
 
 def test_names_that_a_model_has_twice_are_not_looked_up(run: Run, tmp_path: Path) -> None:
@@ -807,6 +826,10 @@ def test_labels_of_other_data_are_classes_however_whole_numbers_are_written(
         assert "none of the labels of the data, as '7', is a class of the model, as '0" in run.err
     run("path", paths[0], "-e", "l2", "--test", tmp_path / "others.csv")
     assert "none of the labels of the data, as '7', is" in run.err
+    # Others, and of another type, are counted as wrong.
+    frame.assign(label=[*frame["label"][:9], "new", "new", "new"]).to_csv(paths[0], index=False)
+    found = run.json("path", paths[2], "-e", "l2", "--test", paths[0])
+    assert found["mean"] == [0.75]
 
 
 def test_rows_without_a_label_are_predicted(run: Run, table: Path, tmp_path: Path) -> None:
@@ -987,7 +1010,8 @@ def test_permutations_of_texts_name_their_words_and_keep_to_groups(
 
 _USAGE = [
     (["fit", "DATA"], "Missing option '--output'"),
-    (["fit", "DATA", "-o", "m", "-e", "l9"], "l9"),
+    (["fit", "DATA", "-o", "m", "-e", "l9"], "'--estimator' / '-e': 'l9' is not one of 'l2', 'l1'"),
+    (["permute", "DATA", "--permute", "x"], "'--permute': 'x' is not one of 'within', 'groups'."),
     (["fit", "DATA", "-o", "m", "-e", "l1", "--alpha", "1", "--priors", "uniform"],
      "the estimator l1 does not take --priors, --alpha. It takes --scale."),
     (["fit", "DATA", "-o", "m", "--scale", "big"], "scale='big' is not valid"),

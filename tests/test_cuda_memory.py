@@ -29,7 +29,7 @@ from gpucenters.arrays.backend import backend_of
 from gpucenters.arrays.context import Context, resolve_budget
 from gpucenters.blocks.convert import as_block
 from gpucenters.blocks.sparse import SparseBlock
-from gpucenters.reductions.medians import SortingPlan
+from gpucenters.reductions.medians import _map_plan
 from gpucenters.reductions.scatter import as_rows
 
 
@@ -298,7 +298,7 @@ def test_a_sort_that_runs_out_of_memory_is_freed_before_its_halves_start() -> No
         return lists.width
 
     ctx = Context.of(backend_of(np.zeros(1)))
-    found = SortingPlan([(0, 7)], sort, "too large").map(medians, ctx)
+    found = _map_plan(medians, ([(0, 7)], sort, ctx), 9)
     assert [width for _, width in found] == [1, 2, 2, 2]
 
 

@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 import warnings
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from clusters import (
     same_bits,
 )
 from conftest import BACKENDS, cupy
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, get_task_stream
 from sklearn.base import clone
 from stand_in import STAND_IN
 
@@ -44,7 +45,7 @@ from gpucenters import (
     SparseGaussianNB,
 )
 from gpucenters.arrays.namespace import to_numpy
-from gpucenters.dask import sums
+from gpucenters.dask import medians, sums
 
 pytestmark = WARNINGS
 
@@ -125,8 +126,6 @@ def test_lanes_depend_on_the_data_alone() -> None:
 def test_l1_ranges_are_cut_where_values_are_many(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from gpucenters.dask import medians
-
     monkeypatch.setattr(medians, "RANGE_VALUES", 300)
     for X in (COUNTS, VALUES):
         found = gpucenters.dask.fit(ON_MEDIANS[1], parts(X), parts(LABELS))
@@ -243,22 +242,19 @@ def test_numbers_that_are_objects_fit_as_numbers_do(client: Client) -> None:
 def test_a_count_by_class_leaves_fewer_columns_for_l1(
     client: Client, weights: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from gpucenters.dask import medians
-
-    brought = []
-    solve = medians.solve_ranges
-
-    def watched(*arguments: Any) -> Any:
-        brought.append(np.concatenate(arguments[5]).tolist())
-        return solve(*arguments)
-
-    monkeypatch.setattr(medians, "solve_ranges", watched)
+    monkeypatch.setattr(medians, "RANGE_VALUES", 1)  # a range for each column
     # The first column is there in a quarter of each class, the second in all of the first class.
     X = np.stack([np.arange(240) % 4 == 0, LABELS[0] == LABELS], axis=1) * 3.0
     weight = None if weights is None else parts(weights)
-    found = gpucenters.dask.fit(L1CenterClassifier(), parts(sp.csr_array(X)), parts(LABELS), weight)
-    same_bits(found, L1CenterClassifier().fit(sp.csr_array(X), LABELS, sample_weight=weights))
-    assert brought == [[1]]
+    X = sp.csr_array(X)
+    with get_task_stream(client) as stream:
+        found = gpucenters.dask.fit(L1CenterClassifier(), parts(X), parts(LABELS), weight)
+    same_bits(found, L1CenterClassifier().fit(X, LABELS, sample_weight=weights))
+    tasks = Counter(str(task["key"]).rsplit("-", 2)[0] for task in stream.data)
+    n = len(EDGES) - 1
+    assert tasks["gpucenters-read-labels"] == tasks["gpucenters-cut-columns"] == n
+    assert tasks["gpucenters-count-entries"] == tasks["gpucenters-count-by-class"] == n
+    assert sum("solve-columns" in str(task["key"]) for task in stream.data) == 1
 
 
 def test_entries_stored_256_times_are_counted_for_l1(client: Client) -> None:

@@ -150,6 +150,13 @@ def test_a_name_with_a_space_is_one_column_where_the_separator_is_told(tmp_path:
         assert outcome(read, path, **options) == ([[1], [2]], None, ["my value"])
 
 
+def test_a_space_in_the_name_of_the_only_column_is_no_separator(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.csv", "my value\n1\n2\n")
+    assert outcome(read, path) == ([[1], [2]], None, ["my value"])
+    with pytest.raises(ReadError, match=r"line 2, .* separates the fields, say sep=' '"):
+        read(write(path, "my value\n1 2\n"))
+
+
 def test_an_index_is_left_out_and_named(tmp_path: Path) -> None:
     path = write(tmp_path / "x.csv", PANDAS.to_csv())
     with pytest.warns(UserWarning, match=r"x.csv, line 1, column 1: column 1 has no name"):
@@ -416,7 +423,7 @@ FAULTS: dict[str, tuple[str, Any, int, int, str]] = {
     "quoted semicolons": ("csv", '"";"a";"b"\n"1";2;3\n', 1, 1, "but ';': name .* sep=';'"),
     "quoted spaces": ("csv", '"a" "b c"\n"1" 2 3\n', 1, 1, "but ' ': name .* sep=' '"),
     "quoted commas": ("tsv", '"a","b"\n1,2\n', 1, 1, "there is no tab .* but ',': .* sep=','"),
-    "spaces without quotes": ("csv", "a b\n1 2 3\n", 1, 1, "but ' ': name .* sep=' '"),
+    "spaces without quotes": ("csv", "a b\n1 2 3\n", 2, 1, "is no number.* sep=' '"),
     "label": ("svmlight", "1 1:2\n a 1:2", 2, 2, "label 'a' is no finite"),
     "label nan": ("svmlight", "1 1:2\nnan 1:2", 2, 1, "label 'nan' is no finite"),
     "two labels": ("svmlight", "1,2 1:2", 1, 1, "label '1,2'"),

@@ -1,10 +1,10 @@
-"""The matrix of an AnnData, and its statistics."""
+"""The groups, the blocks and the matrix of an AnnData, and its statistics."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,6 @@ import pandas as pd
 from ..estimators.fitted import FittedModel
 from ..estimators.naive_bayes import SparseBernoulliNB
 from ..statistics import Statistics
-
-# Which groups of cells are compared with which.
 
 
 @dataclass(frozen=True)
@@ -135,6 +133,70 @@ def _listed(groups: Any, known: list[str]) -> list[str]:
 
 
 @dataclass(frozen=True)
+class Blocks:
+    """The blocks that cells are in.
+
+    Attributes
+    ----------
+    name : str
+        The column of ``adata.obs``.
+    of_cell : ndarray of shape (n_cells,)
+        The number of each cell's block; -1 for none.
+    """
+
+    name: str
+    of_cell: np.ndarray
+
+    @classmethod
+    def of(cls, adata: Any, block: Any, groupby: str) -> Blocks:
+        """Those that a column of ``adata.obs`` holds."""
+        if block == groupby:
+            raise ValueError(f"block={block!r} is groupby too: blocks are donors or batches.")
+        return cls(block, categories(adata, block)[1])
+
+    def kept(self, found: Comparison) -> Comparison:
+        """The comparison without cells that have no block."""
+        codes = np.where(self.of_cell < 0, -1, found.codes)
+        for c, label in enumerate(found.labels):
+            if not np.any(codes == c):
+                raise ValueError(f"no cell of the group {label!r} has a block in {self.name!r}.")
+        return replace(found, codes=codes)
+
+    def _cells(self, found: Comparison) -> tuple[np.ndarray, np.ndarray]:
+        """(group and block of each class, class of each cell that is compared)."""
+        kept = found.codes >= 0
+        pairs = np.stack([found.codes[kept], self.of_cell[kept]], axis=1)
+        cells, codes = np.unique(pairs, axis=0, return_inverse=True)
+        return cells, codes.reshape(-1)
+
+    def are_of_one_group(self, found: Comparison) -> bool:
+        """Whether each block has cells of one group alone."""
+        cells, _ = self._cells(found)
+        return len(np.unique(cells[:, 1])) == len(cells)
+
+    def classes(self, found: Comparison) -> tuple[np.ndarray, np.ndarray]:
+        """(class of each cell, (group, block) of each class): the groups of each block.
+
+        Raises
+        ------
+        ValueError
+            For a listed group that no block has beside what it is compared with.
+        """
+        cells, codes = self._cells(found)
+        groups, blocks = cells.T
+        for c in found.listed:
+            other = groups != c if found.reference is None else groups == found.reference
+            if not np.isin(blocks[groups == c], blocks[other]).any():
+                raise ValueError(
+                    f"the group {found.labels[c]!r} is in no block of {self.name!r} beside what it "
+                    "is compared with, so that nothing can be compared within blocks: leave it out."
+                )
+        of_cell = np.full(len(found.codes), -1)
+        of_cell[found.codes >= 0] = codes
+        return of_cell, cells
+
+
+@dataclass(frozen=True)
 class Source:
     """Which matrix of an AnnData is read.
 
@@ -204,17 +266,9 @@ class Source:
 def class_statistics(
     model: Any, source: Source, codes: np.ndarray, n_classes: int, *, nonzero: bool
 ) -> Statistics:
-    """The statistics of classes of cells, from one pass.
+    """The statistics of classes of cells, from one pass, which may count values other than zero.
 
-    Parameters
-    ----------
-    model : StatisticsClassifier
-    source : Source
-    codes : ndarray of shape (n_cells,)
-        The class of each cell; -1 for cells that are left out, which may hold anything.
-    n_classes : int
-    nonzero : bool
-        Whether to count values other than zero.
+    The codes, (n_cells,), are -1 for cells that are left out, which may hold anything.
     """
     options: dict[str, Any] = {"classes": range(n_classes), "nonzero": nonzero}
     kept = codes >= 0

@@ -11,11 +11,12 @@ import numpy as np
 from sklearn.base import clone
 
 from ..estimators.base import FeatureSelector
-from ..estimators.blocked import block_model
+from ..estimators.blocked import BlockGains, block_gains, block_model, rest_block_gains
 from ..estimators.from_statistics import StatisticsClassifier
 from ..estimators.gaussian import SparseGaussianNB
+from ..estimators.permutation import permutation_gains
 from ..statistics import ClassSums, Statistics
-from .data import Comparison, Source, class_statistics, compared
+from .data import Blocks, Comparison, Source, class_statistics, compared
 from .results import (
     Found,
     check_columns,
@@ -26,7 +27,6 @@ from .results import (
     warn_unless_logarithms,
     write,
 )
-from .within import Blocks, Permutations, found_within
 
 __all__ = ["rank_features"]
 
@@ -149,10 +149,8 @@ def rank_features(
     model, key = _model(estimator), _key(key_added)
     count = None if n_genes is None else _whole("n_genes", n_genes, 1)
     least = _share("min_pct", min_pct), _whole("min_cells", min_cells, 0)
-    if n_permutations is not None:
-        n_permutations = _whole("n_permutations", n_permutations, 1)
-        if block is None:
-            raise ValueError("n_permutations permutes the labels of blocks: name a block.")
+    if n_permutations is not None and block is None:
+        raise ValueError("n_permutations permutes the labels of blocks: name a block.")
     source = Source.of(adata, layer, use_raw)
     positions, names = source.positions(), source.names
     found = compared(adata, groupby, groups, reference)
@@ -162,12 +160,12 @@ def rank_features(
     if block is not None:
         blocks = Blocks.of(adata, block, groupby)
         found = blocks.kept(found)
-    permuted = None
-    if blocks is not None and n_permutations is not None:
-        permuted = Permutations(blocks, n_permutations, random_state)
-
     counted = bool(pts or any(least))
-    statistics, joint, of_groups = _solved(model, source, found, blocks, permuted, counted)
+    is_permuted = n_permutations is not None
+    statistics, joint, of_groups = _solved(model, source, found, blocks, is_permuted, counted)
+    if blocks is not None and n_permutations is not None:
+        pvalues = _permuted_pvalues(model, source, found, blocks, n_permutations, random_state)
+        of_groups = {c: each._replace(pvalues=pvalues[c]) for c, each in of_groups.items()}
     base = None
     if not isinstance(statistics, ClassSums):
         base = adata.uns.get("log1p", {}).get("base") or np.e
@@ -200,12 +198,12 @@ def _solved(
     source: Source,
     found: Comparison,
     blocks: Blocks | None,
-    permuted: Permutations | None,
+    is_permuted: bool,
     counted: bool,
 ) -> tuple[Statistics, Found, dict[int, Found]]:
     """(statistics of the classes, what is found of all of them, and of each that is listed)."""
     whole = blocks is not None and blocks.are_of_one_group(found)
-    if blocks is not None and whole and permuted is None:
+    if blocks is not None and whole and not is_permuted:
         raise ValueError(
             f"each block of {blocks.name!r} has cells of one group alone, so that nothing can be "
             "compared within blocks: they are the units. Use n_permutations=1000, for p-values by "
@@ -215,7 +213,7 @@ def _solved(
         model = block_model(model)
         codes, cells = blocks.classes(found)
         parts = class_statistics(model, source, codes, len(cells), nonzero=counted)
-        gain, of_groups = found_within(model, found, parts, cells)
+        gain, of_groups = _found_within(model, found, parts, cells)
         statistics = parts.merge_classes(cells[:, 0].tolist())
         joint = Found.of_model(clone(model).fit_statistics(statistics), statistics)
         joint = joint._replace(gain=gain)
@@ -228,10 +226,61 @@ def _solved(
             for c, pair in found.pairs(statistics)
         }
         joint = Found.of_model(clone(model).fit_statistics(statistics), statistics)
-    if permuted is not None:
-        pvalues = permuted.pvalues(model, source, found)
-        of_groups = {c: each._replace(pvalues=pvalues[c]) for c, each in of_groups.items()}
     return statistics, joint, of_groups
+
+
+def _found_within(
+    model: Any, found: Comparison, statistics: Statistics, cells: np.ndarray
+) -> tuple[np.ndarray, dict[int, Found]]:
+    """(gains of all groups, what is found of each listed one) within blocks.
+
+    The statistics are of the groups of each block; ``cells``, (C, 2), has the group and the block
+    of each of their classes.
+    """
+    groups = [found.labels[c] for c in cells[:, 0].tolist()]
+    blocks = cells[:, 1].tolist()
+    joint = block_gains(model, statistics, groups, blocks)
+    listed = [found.labels[c] for c in found.listed]
+    if found.reference is None:
+        every = rest_block_gains(model, statistics, groups, blocks, listed)
+    else:
+        every = (
+            _gains_of(model, statistics, groups, blocks, (found.labels[found.reference], name))
+            for name in listed
+        )
+    pairs = zip(found.listed, every, strict=True)
+    return joint.scores, {c: Found.of_blocks(gains) for c, gains in pairs}
+
+
+def _gains_of(
+    model: Any, statistics: Statistics, groups: list[str], blocks: list[int], pair: tuple[str, str]
+) -> BlockGains:
+    """The gains of a reference and a group."""
+    chosen = [c for name in pair for c, group in enumerate(groups) if group == name]
+    part = statistics.of_classes(chosen)
+    return block_gains(model, part, [groups[c] for c in chosen], [blocks[c] for c in chosen])
+
+
+def _permuted_pvalues(
+    model: Any, source: Source, found: Comparison, blocks: Blocks, count: int, random_state: Any
+) -> dict[int, np.ndarray]:
+    """P-values of the model without blocks, of each class that is listed."""
+    pvalues = {}
+    permute = "groups" if blocks.are_of_one_group(found) else "within"
+    for c in found.listed:
+        kept = found.codes >= 0
+        if found.reference is not None:
+            kept = (found.codes == c) | (found.codes == found.reference)
+        X, y = source.matrix(source.adata[kept]), found.codes[kept] == c
+        gains = permutation_gains(
+            model,
+            *(X, y, count),
+            groups=blocks.of_cell[kept],
+            permute=permute,
+            random_state=random_state,
+        )
+        pvalues[c] = gains.pvalues
+    return pvalues
 
 
 def _model(estimator: Any) -> Any:

@@ -131,13 +131,8 @@ def ranked(
 ) -> dict[str, np.ndarray]:
     """What is listed of each feature, from a model of a reference and a group.
 
-    Parameters
-    ----------
-    found : Found
-    base : float or None
-        Of the logarithms that the values are.
-    tested : ndarray of bool of shape (m,), optional
-        Other features have the score 0 and the p-value 1, and do not count for adjusted ones.
+    The values are logarithms to a base, or none. Features that are not tested, (m,), have the score
+    0 and the p-value 1, and do not count for adjusted ones.
     """
     down = found.centers[1] < found.centers[0]
     scores, pvalues = np.where(down, -found.gain, found.gain), found.pvalues
@@ -159,17 +154,9 @@ def records(
     count: int | None,
     by_abs: bool,
 ) -> dict[str, np.ndarray]:
-    """What is listed of each group, as structured arrays with a field for each group.
+    """What `ranked` says of each group, as structured arrays with a field for each group.
 
-    Parameters
-    ----------
-    tables : dict of dicts of ndarrays of shape (m,)
-        Of each group what `ranked` says.
-    names : ndarray of shape (m,)
-    count : int or None
-        How many features are listed.
-    by_abs : bool
-        Whether they are listed by the absolute value of the score.
+    The first ``count`` features are listed, by the score or by its absolute value.
     """
     listed: dict[str, list[np.ndarray]] = {name: [] for name in _TYPES}
     for columns in tables.values():

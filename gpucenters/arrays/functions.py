@@ -23,6 +23,10 @@ from .threads import run
 from .typing import Array, Namespace, SparseMatrix
 from .typing import NumPyOrCuPy as SharedArray
 
+EPS = 2.0**-52  # the distance from 1 to the next number of float64
+UNIT_ROUNDOFF = 2.0**-53  # the largest relative error of one float64 operation
+EXACT_INTEGERS = 2.0**53  # integers below it are exact in float64
+
 
 def to_float(x: Array) -> float:
     """A number from an array of no dimension. On a device this waits for it."""

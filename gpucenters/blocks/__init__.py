@@ -15,7 +15,7 @@ ones), and the methods
     The columns whose sums this block changes, and the block of these alone. The columns are
     ascending, and ``also`` are among them. None where they are not few.
 ``holds_integers(ctx)``
-    Whether all values are integers, of which raw sums are exact; False for dense data.
+    Whether all values are integers.
 ``check_finite(squares, ctx)``
     Raises a ValueError that names the feature and row of the first bad value. Bad is what is not
     finite, what the transform refuses and, if ``squares``, what is too large to be squared.

@@ -143,8 +143,12 @@ class DenseBlock:
     # --- checks --------------------------------------------------------------------------------
 
     def holds_integers(self, ctx: Context) -> bool:
-        """False: the moments of dense data are centred, and exact for no values."""
-        return False
+        """Whether all values are integers."""
+        n, m = self.shape
+        xp = self.backend.xp
+        rows, columns = dense_grid(n, m, self.chunk_size(ctx))
+        chunks = (self.chunk(r, c) for r in ranges(n, rows) for c in ranges(m, columns))
+        return all(bool(xp.all(chunk == xp.round(chunk))) for chunk in chunks)
 
     def check_finite(self, squares: bool, ctx: Context) -> None:
         """Raise for the first value that is not finite, or is refused: see `Block`."""

@@ -12,12 +12,12 @@ import numpy as np
 from ..arrays import sparsetools
 from ..arrays.backend import Backend
 from ..arrays.cached import cached_property
+from ..arrays.functions import EXACT_INTEGERS
 from ..arrays.inputs import check_input
 from ..arrays.namespace import is_numpy, is_numpy_or_cupy, sparse_module, stored_once, to_numpy
 from ..arrays.typing import Array
 
 _LARGEST_WEIGHT = 1e100  # beyond it products of weights and values leave float64
-_EXACT_INTEGERS = 2.0**53  # integers below it are exact in float64
 _MOST_DENSE_CLASSES = 64  # whose indicator times rows is worth its arithmetic as a dense product
 
 
@@ -64,7 +64,7 @@ class Samples:
     def has_integer_weights(self) -> bool:
         """Whether all weights are integers with exact sums."""
         w = self.sample_weight
-        return w is None or bool(np.all(w == np.floor(w)) and np.sum(w) < _EXACT_INTEGERS)
+        return w is None or bool(np.all(w == np.floor(w)) and np.sum(w) < EXACT_INTEGERS)
 
     @cached_property
     def backend_codes(self) -> Array:
@@ -89,11 +89,6 @@ class Samples:
         """1 / exposure of each row, by which its squares are multiplied; on the host."""
         e = self.exposure
         return None if e is None else 1.0 / np.where(e > 0, e, 1.0)
-
-    @cached_property
-    def backend_exposure(self) -> Array | None:
-        """The exposures on the backend of the block."""
-        return None if self.exposure is None else self.backend.asarray(self.exposure)
 
     @cached_property
     def backend_square_factors(self) -> Array | None:

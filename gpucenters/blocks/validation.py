@@ -94,12 +94,7 @@ def checked_sparse(X: SparseMatrix) -> SparseMatrix:
     _check_kind(X.dtype)
     if X.format == "coo":
         for index, size, name in ((X.row, X.shape[0], "row"), (X.col, X.shape[1], "col")):
-            what = f"{name} of the COO matrix"
-            if is_host_sparse(X):
-                _check_indices(index, size, what)
-            else:
-                xp = array_namespace(index)
-                _check_on_device(index, size, what, xp.zeros(1, dtype=xp.int64), xp)
+            _check_indices(index, size, f"{name} of the COO matrix")
     elif X.format == "bsr":
         rows, columns = X.data.shape[1:]
         _check_compressed(X, X.shape[0] // rows, X.shape[1] // columns)
@@ -245,21 +240,18 @@ def _check_compressed(X: SparseMatrix, major: int, minor: int) -> tuple[int, boo
             f"the indptr of the {name} matrix is damaged: it falls after position "
             f"{int(xp.argmax(falls))}."
         )
-    what = f"indices of the {name} matrix"
     indices = X.indices if X.indices.shape[0] == last else X.indices[:last]
-    if not is_numpy(xp):
-        return last, _check_on_device(indices, minor, what, X.indptr, xp)
-    return last, _check_indices(indices, minor, what, X.indptr)
+    return last, _check_indices(indices, minor, f"indices of the {name} matrix", X.indptr)
 
 
-def _check_indices(
-    index: np.ndarray, size: int, name: str, starts: np.ndarray | None = None
-) -> bool:
+def _check_indices(index: Array, size: int, name: str, starts: Array | None = None) -> bool:
     """Raise for an index outside 0..size-1.
 
     Returns whether the indices ascend, without duplicates, between ``starts`` (None: not looked
     at). Both are seen in one read of memory.
     """
+    if not is_numpy(array_namespace(index)):
+        return _check_on_device(index, size, name, starts)
     # As an unsigned integer a negative index is large, so that one pass finds both kinds.
     kind = index.dtype
     two_passes = isinstance(index, OnDisk) or (
@@ -283,13 +275,14 @@ def _check_indices(
     return all(ascends for _, ascends in found)
 
 
-def _check_on_device(index: Array, size: int, name: str, starts: Array, xp: Any) -> bool:
+def _check_on_device(index: Array, size: int, name: str, starts: Array | None) -> bool:
     """`_check_indices` with one read of all results: each read waits for the device."""
-    stored = index.shape[0]
+    xp, stored = array_namespace(index), index.shape[0]
     if stored == 0:
         return True
     begins = xp.zeros(stored + 1, dtype=xp.bool)
-    begins[starts] = True
+    if starts is not None:
+        begins[starts] = True
     facts = []
     for left, right in ranges(stored, _DEVICE_SCAN):
         part, before = index[left:right], index[max(left - 1, 0) : right - 1]
@@ -366,8 +359,10 @@ def _first_bad(values: Array, squares: bool) -> tuple[int, ...] | None:
     return tuple(int(i[0]) for i in xp.nonzero(~good))
 
 
-def raise_overflow(feature: int) -> NoReturn:
-    """Raise the ValueError for a feature whose sums overflow."""
+def raise_overflow(finite: Array) -> NoReturn:
+    """Raise the ValueError for the first feature whose sums are not ``finite``: (m,), bool."""
+    xp = array_namespace(finite)
+    feature = int(xp.argmin(xp.astype(finite, xp.int64)))  # 0 where all are
     raise ValueError(
         f"the values of feature {feature} are too large: their sums overflow float64. "
         "Rescale the feature."

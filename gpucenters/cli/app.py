@@ -17,7 +17,7 @@ import typer
 
 import gpucenters
 
-from .check.command import check
+from .check import check
 from .fit import fit
 from .inspect import inspect
 from .options import AsJson, Device, with_groups
@@ -124,8 +124,12 @@ def run(arguments: Sequence[str]) -> int:
     Errors of the library become one line on stderr, and so do its warnings.
     """
     settings = SimpleNamespace(traceback=False)
+
+    def show_warning(message: Any, *_: Any) -> None:
+        say(f"warning: {_sentence(message, arguments)}", "yellow")
+
     with warnings.catch_warnings():
-        warnings.showwarning = _show_warning  # type: ignore[assignment]
+        warnings.showwarning = show_warning  # type: ignore[assignment]
         try:
             app(list(arguments) or ["--help"], prog_name="gpucenters", obj=settings)
         except SystemExit as stop:
@@ -133,17 +137,20 @@ def run(arguments: Sequence[str]) -> int:
         except _FAILURES as error:
             if settings.traceback:
                 raise
-            say(f"error: {_sentence(error)}", "red")
+            say(f"error: {_sentence(error, arguments)}", "red")
             return FAILED
     return 0
 
 
-def _sentence(error: BaseException) -> str:
+def _sentence(error: BaseException, arguments: Sequence[str]) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
-    # The place of a ReadError is the name of a file, which stays as it is.
-    what = getattr(error, "what", str(error))
-    return str(error).replace(what, _with_flags(what)) if what else type(error).__name__
+    # The name of a file stays as it is, whatever it looks like.
+    given = {part for each in arguments for part in (each, each.partition("=")[2]) if "=" in part}
+    kept = "|".join(re.escape(part) for part in given if not part.startswith("-")) or "(?!)"
+    parts = re.split(f"({kept})", str(error))
+    parts[::2] = map(_with_flags, parts[::2])
+    return "".join(parts) or type(error).__name__
 
 
 def _with_flags(text: str) -> str:
@@ -167,10 +174,6 @@ def _with_flags(text: str) -> str:
 
     value = r"'[^']*'|\[[^]]*\]|\.\.\.|[-\w]+(?:\.\w+)*"
     return re.sub(rf"(?<![\w./-])({'|'.join(flags)}) ?= ?({value})?", flag, text)
-
-
-def _show_warning(message: Any, *_: Any) -> None:
-    say(f"warning: {_sentence(message)}", "yellow")
 
 
 def stop_on_sigterm() -> None:

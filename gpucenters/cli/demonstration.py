@@ -41,12 +41,7 @@ gpucenters too. The README says which model for which data."""
 
 
 def run_demo(device: str) -> None:
-    """Print the demo.
-
-    Parameters
-    ----------
-    device : str
-    """
+    """Print the demo."""
     _breast_cancer(device)
     _text(device)
     _say("\n" + _NEXT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any
 
@@ -60,8 +60,8 @@ class ModelOptions:
     ] = None
 
 
-def make_model(options: ModelOptions) -> Any:
-    """The model that the options name and describe, not fitted.
+def make_model(name: str, given: dict[str, str | bool], options: ModelOptions) -> Any:
+    """The model of a name with the given parameters, not fitted.
 
     Raises a ``typer.BadParameter`` for an option that it does not take, and for a value that is
     wrong for any data.
@@ -70,9 +70,7 @@ def make_model(options: ModelOptions) -> Any:
     from ..arrays.context import resolve_budget
     from ..estimators.fitted import check_parameters
 
-    name = str(options.estimator)
     model = MODELS[name]
-    given = options.parameters
     foreign = [option for option in given if option not in model.options]
     if foreign:
         refused, takes = (", ".join(map(_flag, each)) for each in (foreign, model.options))
@@ -160,14 +158,11 @@ class Choice:
         self.options = options
         #: Whether l2 is named, without a scale: features of large spread decide.
         self.is_plain_l2 = options.estimator == "l2" and "scale" not in options.parameters
-        if options.estimator is not None:
-            self._models = {"": make_model(options)}
-            return
+        suited = SUITED if options.estimator is None else {"": (options.estimator, {})}
         self._models, faults = {}, []
-        for kind, (name, defaults) in SUITED.items():
-            given = defaults | options.parameters
+        for kind, (name, defaults) in suited.items():
             try:
-                self._models[kind] = make_model(replace(options, estimator=name, parameters=given))
+                self._models[kind] = make_model(name, {**defaults, **options.parameters}, options)
             except typer.BadParameter as error:
                 faults.append(error)
         if not self._models:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import inspect
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
@@ -180,8 +181,8 @@ class DataOptions:
 
     def groups(self, source: str) -> Any:
         """The group of each sample, from a file as that of --labels."""
+        from ..readers.batching import read_labels
         from ..readers.data import Options
-        from ..readers.steps import read_labels
 
         return read_labels(source, Options(encoding=self.encoding))
 
@@ -359,14 +360,14 @@ class TextOptions:
 
 def warn_of_many_classes(classes: int, samples: int, source: str, *, is_text: bool) -> None:
     """Warn where most samples have a class of their own, as where labels and texts are swapped."""
-    from ..readers.data import ReadError, warn
+    from ..readers import ReadError
 
     if 2 * classes > samples > _FEW or (is_text and classes == samples > 2):
         advice = "name the column of labels by --label."
         if is_text:
             advice = "where texts stand in front of labels, say --no-header --text 1 --label 2."
         what = f"there are {classes:,} classes of {samples:,} samples, which may be no labels:"
-        warn(ReadError(source, f"{what} {advice}"))
+        warnings.warn(f"{ReadError(source, what)} {advice}", stacklevel=2)
 
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:

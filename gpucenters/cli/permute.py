@@ -10,7 +10,7 @@ import typer
 from .models import MODELS, Choice, ModelOptions
 from .options import AsJson, DataOptions, DataPath, TextOptions, option
 from .output import Stages, say, show_facts, show_json, show_table
-from .writers import Picture, Rows, check_files, opened
+from .writers import Picture, RowWriter, check_files, opened
 
 _BINS = 20  # of the histogram
 
@@ -89,7 +89,7 @@ def permute(
             sys.stderr.isatty(),
             permute=permuted,
         )
-    rows = _Table(gains, names)
+    rows = _Ranking(gains, names)
     facts = {
         "model": type(estimator).__name__,
         "samples": len(found),
@@ -114,7 +114,7 @@ def permute(
         say(stages)
 
 
-class _Table:
+class _Ranking:
     """The features by gain, and how sure each is."""
 
     HEAD = ("feature", "column", "gain", "pvalue", "pvalue_fwer", "qvalue", "fdr")
@@ -145,7 +145,7 @@ class _Table:
     def write(self, output: str) -> None:
         """Write all rows."""
         with opened(output) as file:
-            rows = Rows(file, output)
+            rows = RowWriter(file, output)
             rows.write(list(self.HEAD))
             for row in zip(*self._columns, strict=True):
                 rows.write(list(row))

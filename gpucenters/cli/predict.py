@@ -13,7 +13,7 @@ import typer
 from .models import parse_k
 from .options import AsJson, DataOptions, DataPath, Device, ModelPath, option
 from .output import say, show_facts, show_json
-from .writers import COLUMN_FORMATS, Rows, check_files, opened, write_columns
+from .writers import COLUMN_FORMATS, RowWriter, check_files, opened, write_columns
 
 if TYPE_CHECKING:
     from ..readers import Data
@@ -177,14 +177,14 @@ class _Predictions:
 
             _hand_on(read, handle)
 
-    def _begun(self, file: BinaryIO, output: str) -> Rows:
-        rows = Rows(file, output)
+    def _begun(self, file: BinaryIO, output: str) -> RowWriter:
+        rows = RowWriter(file, output)
         if self.method or output.endswith(".csv"):
             name = [] if self.id is None else [self.id or "id"]
             rows.write([*name, "class", *(self.head if self.method else [])])
         return rows
 
-    def _write(self, batch: Data, rows: Rows) -> None:
+    def _write(self, batch: Data, rows: RowWriter) -> None:
         predicted, numbers, ids = self.of(batch)
         for i, label in enumerate(predicted.tolist()):
             values = [] if numbers is None else numbers[i].tolist()
@@ -281,7 +281,7 @@ def _watched_stdin(before: Callable[[], None]) -> Iterator[None]:
 
 def _hand_on(read: Callable[[], Iterator[Data]], handle: Callable[[Data], None]) -> None:
     """Read standard input row by row, and handle the rows that have come before a wait for more."""
-    from ..readers.steps import joined
+    from ..readers.batching import joined
 
     held: list[Data] = []
 

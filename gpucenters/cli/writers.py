@@ -74,7 +74,7 @@ def opened(output: str) -> Iterator[BinaryIO]:
             yield file
 
 
-class Rows:
+class RowWriter:
     """Rows of text: CSV where the output is named so, else fields between tabs.
 
     Between tabs control characters are escaped; CSV has its quotes.
@@ -127,7 +127,7 @@ def write_columns(output: str, X: Any, y: Any, names: list[str]) -> None:
         elif kind == "npy":
             np.save(file, X, allow_pickle=False)
         else:
-            rows = Rows(file, output)
+            rows = RowWriter(file, output)
             rows.write([*([] if y is None else ["label"]), *names])
             for number, row in enumerate(X.tolist()):
                 rows.write([*([] if y is None else [y[number]]), *row])

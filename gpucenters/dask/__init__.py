@@ -4,7 +4,6 @@ The statistics of the partitions are made where these are, merged, and solved on
 Needs the extra ``dask``.
 """
 
-from .fit import fit
-from .predict import decision_function, predict, predict_proba, transform
+from .fit_predict import decision_function, fit, predict, predict_proba, transform
 
 __all__ = ["decision_function", "fit", "predict", "predict_proba", "transform"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import wraps
 from typing import Any, NamedTuple
 
 import dask.array
@@ -19,8 +20,6 @@ from sklearn.utils.validation import validate_data
 from .. import __version__
 from ..arrays.inputs import concatenated, exact_values
 from ..arrays.namespace import is_sparse
-from ..blocks.validation import as_float64
-from ..estimators.centers import L1CenterClassifier
 from ..estimators.validation import check_container
 
 #: How often a task that fails is tried again: a file system or a network may fail once.
@@ -67,20 +66,20 @@ def out_of_the_pool() -> Iterator[None]:
         yield
 
 
-def task_name(what: str, token: str, partition: int | None = None) -> str:
+def task_name(what: str, token: str, number: int) -> str:
     """The key of a task: the dashboard shows ``what``, and errors find the partition."""
-    return f"{what}-{token}" if partition is None else f"{what}-{token}-{partition}"
+    return f"gpucenters-{what}-{token}-{number}"
 
 
-def compute(client: Any, task: Any, verbose: bool) -> Any:
-    """The result of a delayed object.
+def compute(client: Any, task: Any, verbose: Any = False) -> Any:
+    """The result of a delayed object, or those of a list or dict of them.
 
     Raises
     ------
     Exception
         That of the task that failed, with the number of its partition.
     """
-    future = client.compute(task, retries=RETRIES)
+    future = client.compute(delayed(task), retries=RETRIES)
     if verbose:
         distributed.progress(future, notebook=False)
         print()
@@ -89,6 +88,31 @@ def compute(client: Any, task: Any, verbose: bool) -> Any:
         return future.result()
     partition = client.run_on_scheduler(_partition_to_blame, key=future.key)
     raise named(error, partition) from error
+
+
+def of_partition(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of a partition, whose number comes first: its errors name the partition."""
+
+    @wraps(function)
+    def task(i: int, *arguments: Any) -> Any:
+        try:
+            return function(i, *arguments)
+        except Exception as error:
+            raise named(error, i) from error
+
+    return task
+
+
+def each(
+    function: Callable[..., Any],
+    items: Iterable[tuple[Any, ...]],
+    what: str,
+    token: str,
+    **options: Any,
+) -> list[Any]:
+    """A task ``function(i, *item)`` for each partition; ``options`` are those of `delayed`."""
+    task = delayed(function, **options)
+    return [task(i, *item, dask_key_name=task_name(what, token, i)) for i, item in enumerate(items)]
 
 
 def named(error: BaseException, partition: int | None) -> BaseException:
@@ -133,16 +157,17 @@ class Partitions(NamedTuple):
         return len(self.items)
 
 
-Data = tuple[Partitions, Partitions, Partitions | None]  # X, y, sample_weight
-
-
 def partitions_of(x: Any, name: str) -> Partitions:
     """The partitions of a Dask array or DataFrame, or of a list of delayed objects or futures."""
     if isinstance(x, dask.array.Array):
         return _of_array(x, name)
     if is_frame(x):
         return together([x])[0]
-    if isinstance(x, Sequence) and x and all(_is_one_partition(item) for item in x):
+    if (
+        isinstance(x, Sequence)
+        and x
+        and all(isinstance(item, Delayed | distributed.Future) for item in x)
+    ):
         return Partitions(list(x))
     raise TypeError(
         f"{name} must be a Dask array or DataFrame, or a list of delayed objects or futures, one "
@@ -199,30 +224,35 @@ def _of_array(x: dask.array.Array, name: str) -> Partitions:
     return Partitions(list(x.to_delayed().ravel()), [int(n) for n in rows] if known else None)
 
 
-def _is_one_partition(item: Any) -> bool:
-    from distributed import Future
-
-    return isinstance(item, Delayed | Future)
-
-
 # X, y and sample weights with the rows of one partition together.
 
 
-def aligned(client: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Data, Data]:
+class Aligned(NamedTuple):
+    """X, y and weights in the same partitions.
+
+    Attributes
+    ----------
+    data : list of (X, y, sample_weight)
+        Of each partition; None without weights.
+    labels : list of (y, sample_weight)
+        For tasks that read these alone: from files they read no column of X.
+    rows : list of int, or None
+        The numbers of rows of X, where they are known.
+    """
+
+    data: list[tuple[Any, Any, Any]]
+    labels: list[tuple[Any, Any]]
+    rows: list[int] | None
+
+
+def aligned(client: Any, X: Any, y: Any, sample_weight: Any) -> Aligned:
     """The partitions of X, y and sample weights; an error says how they differ.
 
     An array in memory is divided as X is, where X's numbers of rows are known.
-
-    Returns
-    -------
-    data : Data
-        For tasks that read X beside the others.
-    labels : Data
-        For tasks that read y and weights alone: from files they read no column of X.
     """
     parts = partitions_of(X, "X")
     others = {"y": y} if sample_weight is None else {"y": y, "sample_weight": sample_weight}
-    frames, found = [X, *others.values()], []
+    found = []
     for name, x in others.items():
         like = _divided(x, parts, name)
         if len(like) != len(parts):
@@ -234,11 +264,11 @@ def aligned(client: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Data, Data
             parts = _counted(client, parts)
             like = _divided_anew(_counted(client, like), parts, name)
         found.append(like)
-    labels = parts, found[0], found[1] if sample_weight is not None else None
-    if not all(is_frame(x) for x in frames):
-        return labels, labels
-    found = together(frames)
-    return (found[0], found[1], found[2] if sample_weight is not None else None), labels
+    frames = [X, *others.values()]
+    joint = together(frames) if all(map(is_frame, frames)) else [parts, *found]
+    none = [[None] * len(parts)] * (sample_weight is None)
+    data, labels = ([p.items for p in some] + none for some in (joint, found))
+    return Aligned([*zip(*data, strict=True)], [*zip(*labels, strict=True)], parts.rows)
 
 
 def _divided(x: Any, like: Partitions, name: str) -> Partitions:
@@ -277,7 +307,7 @@ def _counted(client: Any, parts: Partitions) -> Partitions:
     """Partitions whose numbers of rows are known: these are read once where they are not."""
     if parts.rows is not None:
         return parts
-    rows = compute(client, delayed([delayed(np.shape)(part) for part in parts.items]), False)
+    rows = compute(client, [delayed(np.shape)(part) for part in parts.items])
     return Partitions(parts.items, [n for n, *_ in rows])
 
 
@@ -313,22 +343,18 @@ class Form(NamedTuple):
     sparse: bool | None
 
 
-def first_form(
-    X: Partitions, rows: list[int], token: str, model: L1CenterClassifier | None = None
-) -> Delayed:
-    """The `Form` of the first partition with rows; of an l1 ``model``, whether it is sparse too."""
+def first_form(parts: list[Any], rows: list[int], token: str, caller: Any = None) -> Delayed:
+    """The `Form` of the first partition with rows; for l1, the ``caller``, whether it is sparse."""
     first = next(i for i, n in enumerate(rows) if n)
-    name = task_name("gpucenters-read-form", token, first)
-    return delayed(_form_of)(first, X.items[first], rows[first], model, dask_key_name=name)
+    name = task_name("read-form", token, first)
+    return delayed(_form_of)(first, parts[first], rows[first], caller, dask_key_name=name)
 
 
-def _form_of(i: int, X: Any, rows: int, model: L1CenterClassifier | None) -> Form:
-    try:
-        require_rows(X, rows)
-        sparse = None if model is None else is_sparse(check_container(X, model))
-        return Form(i, _attributes(X), sparse)
-    except Exception as error:
-        raise named(error, i) from error
+@of_partition
+def _form_of(i: int, X: Any, rows: int, caller: Any) -> Form:
+    require_rows(X, rows)
+    sparse = None if caller is None else is_sparse(check_container(X, caller))
+    return Form(i, _attributes(X), sparse)
 
 
 def _attributes(X: Any) -> dict[str, Any]:
@@ -340,8 +366,11 @@ def _attributes(X: Any) -> dict[str, Any]:
     return vars(fitted)
 
 
-def require_form(X: Any, form: Form) -> None:
-    """Raise unless X has the features of the first partition, in their order."""
+def has_rows(X: Any, rows: int, form: Form) -> bool:
+    """Whether a partition has rows; raises unless it has the features of the first one."""
+    require_rows(X, rows)
+    if not rows:
+        return False
     here, there = _attributes(X), form.attributes
     n, m = here["n_features_in_"], there["n_features_in_"]
     if n != m:
@@ -355,21 +384,7 @@ def require_form(X: Any, form: Form) -> None:
                     f"feature {feature} is {name!r}, there {first!r}. Select the same columns of "
                     "every partition, in one order."
                 )
-
-
-def checked_partition(model: L1CenterClassifier, X: Any, rows: int, form: Form) -> Any:
-    """A partition as an array, CSR or CSC, or None without rows; raises where it differs."""
-    require_rows(X, rows)
-    if not rows:
-        return None
-    require_form(X, form)
-    checked = check_container(X, model)
-    if is_sparse(checked) != form.sparse:
-        kinds = ("sparse", "dense") if form.sparse else ("dense", "sparse")
-        raise TypeError(f"X is {kinds[1]}, and that of partition {form.partition} is {kinds[0]}.")
-    if checked.dtype == object:
-        return as_float64(checked, 0, range(checked.shape[1]))
-    return checked
+    return True
 
 
 def require_rows(X: Any, rows: int) -> None:

@@ -18,9 +18,8 @@ from dask.delayed import Delayed, delayed
 from ..arrays.backend import backend_of
 from ..estimators.fitted import FittedModel
 from ..estimators.from_statistics import StatisticsClassifier
-from ..estimators.validation import check_container
 from ..statistics.base import Statistics
-from .partitions import Data, Form, named, require_form, require_rows, task_name
+from .partitions import Form, has_rows, of_partition, task_name
 
 #: Fewest and most lanes, and the bytes that the sums of all lanes may take where there are more.
 FEWEST_LANES, MOST_LANES, LANE_BYTES = 8, 64, 2**30
@@ -35,7 +34,8 @@ def n_lanes(n_partitions: int, sums_bytes: int) -> int:
 def folded(
     step: Callable[..., Any],
     start: Any,
-    items: list[tuple[Any, ...]],
+    data: list[tuple[Any, Any, Any]],
+    shared: tuple[Any, ...],
     merge: Callable[[list[Any]], Any],
     lanes: int,
     what: str,
@@ -46,28 +46,28 @@ def folded(
     Parameters
     ----------
     step : callable
-        ``step(so_far, i, *item)`` is a new object: that of a lane with partition i added.
+        ``step(i, so_far, X, y, sample_weight, *shared)`` is a new object: that of a lane with
+        partition i added.
     start : object
         What each lane begins with.
-    items : list of tuples
-        The arguments of each partition.
+    data : list of (X, y, sample_weight)
+    shared : tuple
     merge : callable
         The object of one or two lanes.
     lanes : int
     what, token : str
         What the tasks do, for the dashboard, and what makes their names unique.
     """
-    n, ends = len(items), dict[int, Delayed]()
-    for i, item in enumerate(items):
-        lane = i * lanes // n
-        name = task_name(f"gpucenters-{what}", token, i)
-        ends[lane] = delayed(step)(ends.get(lane, start), i, *item, dask_key_name=name)
+    n, ends = len(data), dict[int, Delayed]()
+    for i, item in enumerate(data):
+        lane, name = i * lanes // n, task_name(what, token, i)
+        ends[lane] = delayed(step)(i, ends.get(lane, start), *item, *shared, dask_key_name=name)
     level, merging = list(ends.values()), 0
     while len(level) > 1 or not merging:
         level = [
             delayed(merge)(
                 level[j : j + 2],
-                dask_key_name=task_name(f"gpucenters-merge-{merging}", f"{j}-{token}"),
+                dask_key_name=f"gpucenters-merge-{merging}-{j}-{what}-{token}",
             )
             for j in range(0, len(level), 2)
         ]
@@ -78,55 +78,21 @@ def folded(
 def summed(
     model: StatisticsClassifier,
     classes: np.ndarray,
-    data: Data,
+    data: list[tuple[Any, Any, Any]],
     form: Any,
     lanes: int,
     token: str,
-    read: Callable[[Any], Any] | None = None,
 ) -> Delayed:
-    """The statistics of all partitions that a model needs, as a delayed object.
-
-    Parameters
-    ----------
-    model : StatisticsClassifier
-        Not fitted.
-    classes : array of shape (K,)
-        All labels.
-    data : (X, y, sample_weight)
-    form : Form or Delayed
-        Of the first partition with rows.
-    lanes : int
-    token : str
-    read : callable, optional
-        What is done with each X first.
-    """
-    items = [(*item, form, classes, read) for item in rows_of(data)]
-    return folded(_add, model, items, _merge, lanes, "add-partition", token)
+    """The statistics of all partitions that a model needs, as a delayed object."""
+    return folded(_add, model, data, (form, classes), _merge, lanes, "add-partition", token)
 
 
-def rows_of(data: Data) -> list[tuple[Any, Any, Any]]:
-    """(X, y, sample_weight) of each partition; None without weights."""
-    X, y, weight = data
-    weights = [None] * len(X) if weight is None else weight.items
-    return list(zip(X.items, y.items, weights, strict=True))
-
-
-def _add(
-    model: Any, i: int, X: Any, y: Any, weight: Any, form: Form, classes: Any, read: Any
-) -> Any:
+@of_partition
+def _add(i: int, model: Any, X: Any, y: Any, weight: Any, form: Form, classes: Any) -> Any:
     """A copy of the model with a partition added."""
-    try:
-        require_rows(X, y.shape[0])
-        if X.shape[0] == 0:
-            return model
-        require_form(X, form)
-        if read is not None:
-            X = check_container(X, "gpucenters.dask.fit")
-            with backend_of(X).current():
-                X = read(X)
-        return _copied(model, X).partial_fit(X, y, classes=classes, sample_weight=weight)
-    except Exception as error:
-        raise named(error, i) from error
+    if not has_rows(X, y.shape[0], form):
+        return model
+    return _copied(model, X).partial_fit(X, y, classes=classes, sample_weight=weight)
 
 
 def _copied(model: Any, X: Any) -> Any:

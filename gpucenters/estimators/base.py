@@ -48,13 +48,6 @@ class CenterClassifier(Classifier):
         """The gains of this fitted model under permuted labels, for `permutation_gains`."""
         raise NotImplementedError
 
-    def _selection(self) -> Selection:
-        fitted = self._ready()
-        if fitted.selection is None:
-            centers, k = self._centers(), fitted.params["k"]
-            fitted.selection = self._run(lambda ctx: centers.select(k, ctx))
-        return fitted.selection
-
     @learned
     def ranking_(self) -> np.ndarray:
         """The selected features by descending score; int64 of shape (k,), on the host."""

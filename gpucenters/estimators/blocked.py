@@ -11,7 +11,6 @@ from sklearn.base import clone
 
 from ..arrays.backend import HOST
 from ..arrays.context import Context, run_with_oom_retry
-from ..arrays.functions import chi2_tail, f_tail
 from ..arrays.namespace import to_numpy
 from ..solvers.blocked import Blocked
 from ..solvers.selection import ranking_key
@@ -51,15 +50,8 @@ class BlockGains:
 
     @classmethod
     def _of(cls, found: Blocked, groups: list[Any]) -> BlockGains:
-        scores, degrees = to_numpy(found.gain), to_numpy(found.degrees)
-        tested = np.maximum(degrees, 1.0)
-        if found.residual is None:
-            pvalues = chi2_tail(found.statistic, tested)
-        else:
-            pvalues = f_tail(found.statistic, tested, found.residual)
-        ranking = np.argsort(-ranking_key(scores), kind="stable")
-        pvalues = np.where(degrees > 0, pvalues, 1.0)
-        values = (scores, ranking, pvalues, degrees, to_numpy(found.centers))
+        ranking = np.argsort(-to_numpy(ranking_key(found.gain)), kind="stable")
+        values = found.gain, ranking, found.pvalues, found.degrees, found.centers
         return cls(groups, *map(read_only, values))
 
 

@@ -51,8 +51,10 @@ class ClassPriors(FeatureSelector, StatisticsClassifier):
         """Joint log probabilities: the log prior of each class plus the sample's log-likelihood.
 
         Over all features, those with tied parameters too, as in scikit-learn, but for some terms
-        that the classes share: the multinomial coefficient of `SparseMultinomialNB`, and how far
-        features that were constant in training are from their means (`SparseGaussianNB`).
+        that the classes share: the multinomial coefficient of `SparseMultinomialNB`, factorials,
+        powers of the exposure and features never seen (`SparsePoissonNB`, where a dispersion
+        divides each feature's part), and how far features that were constant in training are from
+        their means (`SparseGaussianNB`).
 
         Parameters
         ----------

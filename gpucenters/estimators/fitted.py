@@ -16,6 +16,7 @@ import numpy as np
 
 from ..arrays.backend import Backend, restore_or_host
 from ..arrays.context import Context, run_with_oom_retry
+from ..arrays.functions import to_host
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..solvers.centers import Centers, needs_full
@@ -78,13 +79,13 @@ class Fitted:
     def __getstate__(self) -> dict[str, Any]:
         """On the host, without a module, and without what is formed when it is asked for."""
         state = {f.name: getattr(self.settled(), f.name) for f in fields(self)}
-        selection = self.selection and self.selection.on_host()
+        selection = self.selection and self.selection.moved(to_host)
         return state | {"cache": {}, "selection": selection, "backend": self.backend.state()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """On the device that the pickle names, or on the host where CUDA cannot be used."""
         backend, selection = restore_or_host(state["backend"]), state["selection"]
-        selection = selection and selection.to(backend)
+        selection = selection and selection.moved(backend.move)
         self.__dict__.update(state, backend=backend, selection=selection)
 
     def settled(self) -> Self:

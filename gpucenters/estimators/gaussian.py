@@ -193,9 +193,7 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
     @learned
     def epsilon_(self) -> float:
         """What is added to the variances."""
-        chosen = self._selection().support
-        held = self._centers().located(chosen)[0]
-        assert isinstance(held, GaussianCenters)
+        held: Any = self._centers().located(self._selection().support)[0]
         return held.epsilon
 
     @learned

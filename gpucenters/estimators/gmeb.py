@@ -394,18 +394,6 @@ class GMEBClassifierCV(GMEBClassifier):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose the bounds by cross-validation, and fit the model with them.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-        sample_weight : array of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-        """
         check_rule(self.rule)
         pairs = grid(self.r_plus, self.r_minus)
         shared = {name: getattr(self, name) for name in GMEBClassifier._get_param_names()}

@@ -18,7 +18,7 @@ from ..solvers.covariance import (
     check_covariance,
     covariance_matrix,
     given_covariance,
-    is_named,
+    is_pooled,
 )
 from ..solvers.data import check_priors
 from ..solvers.mahalanobis import MahalanobisCenters, solve_mahalanobis
@@ -164,11 +164,11 @@ class MahalanobisCenterClassifier(
     # --- fitting -------------------------------------------------------------------------------
 
     def _recipe(self) -> Recipe:
-        return Recipe("cross moments", fourth=is_named(self.shrinkage, "ledoit-wolf"))
+        return Recipe("cross moments", fourth=self.shrinkage == "ledoit-wolf")
 
     def _recipe_of_parts(self) -> Recipe:
         # "auto" needs fourth moments as well, or the data once more, which are gone by then.
-        automatic = is_named(self.shrinkage, "auto") and is_named(self.covariance, "pooled")
+        automatic = self.shrinkage == "auto" and is_pooled(self.covariance)
         return Recipe("cross moments", fourth=self._recipe().fourth or automatic)
 
     def _check_data(self, block: Block, n_classes: int, ctx: Context, *, mergeable: bool) -> None:
@@ -191,8 +191,8 @@ class MahalanobisCenterClassifier(
         params = self._params()
         moments = self._make_statistics(block, samples, ctx, mergeable=False)
         read_again = partial(moments.add_higher_moments, block, samples, ctx)
-        shape = params["covariance"], params["shrinkage"]
-        centers = solve_mahalanobis(moments, *shape, read_again)
+        kind = params["covariance"], params["shrinkage"]
+        centers = solve_mahalanobis(moments, *kind, read_again)
         return Fitted(block.backend, centers, params, moments)
 
     def _solve_from(
@@ -201,9 +201,6 @@ class MahalanobisCenterClassifier(
         return solve_mahalanobis(statistics, params["covariance"], params["shrinkage"])
 
     # --- the solution --------------------------------------------------------------------------
-
-    def _mahalanobis(self) -> MahalanobisCenters:
-        return self._located()[0]
 
     def _located(self) -> tuple[MahalanobisCenters, Array]:
         """The centers, and the columns of their root that are the support."""
@@ -214,7 +211,7 @@ class MahalanobisCenterClassifier(
     @learned
     def means_(self) -> Array:
         """Class means; float64 of shape (n_classes, n_features), in the units of X."""
-        found = self._mahalanobis()
+        found, _ = self._located()
 
         def means(_: Centers, __: Selection, ctx: Context) -> Array:
             of_met = found.total / ctx.backend.asarray(list(found.class_weight))[:, None]
@@ -236,12 +233,12 @@ class MahalanobisCenterClassifier(
     @learned
     def shrinkage_(self) -> float:
         """The amount by which the covariance was shrunk to a multiple of the identity."""
-        return self._mahalanobis().shrinkage.amount
+        return self._located()[0].shrinkage.amount
 
     @learned
     def transformation_(self) -> Array:
         """S^(-1/2); float64 of shape (n_features, n_features)."""
-        found = self._mahalanobis()
+        found, _ = self._located()
         if found is not self._centers():
             raise needs_full("transformation_, which is of all features,")
         return read_only(found.root)

@@ -197,9 +197,11 @@ class Classifier(ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
     def _selection(self) -> Selection:
-        found = self._ready().selection
-        assert found is not None
-        return found
+        fitted = self._ready()
+        if fitted.selection is None:
+            centers, k = self._centers(), fitted.params["k"]
+            fitted.selection = self._run(lambda ctx: centers.select(k, ctx))
+        return fitted.selection
 
     def _run(self, task: Callable[[Context], Any]) -> Any:
         """``task(context)`` where the model lives."""
@@ -381,7 +383,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
             centers = fitted.centers and fitted.centers.to(backend)
             statistics = fitted.share()
             statistics = statistics and statistics.moved(backend)
-            selection = fitted.selection and fitted.selection.to(backend)
+            selection = fitted.selection and fitted.selection.moved(backend.move)
         new = FittedModel(self).copy(
             backend=backend, centers=centers, statistics=statistics, selection=selection
         )

@@ -26,7 +26,6 @@ from ..solvers.data import check_alpha
 from ..solvers.multinomial import (
     DEFAULT_TOL,
     MultinomialCenters,
-    MultinomialSelection,
     check_tol,
     solve_multinomial,
 )
@@ -306,8 +305,7 @@ class SparseMultinomialNB(_NaiveBayes):
     @learned
     def gap_(self) -> float:
         """How much more log-likelihood any other k features could have, at most."""
-        selection = self._selection()
-        assert isinstance(selection, MultinomialSelection)
+        selection: Any = self._selection()
         return selection.gap
 
     @learned

@@ -112,7 +112,7 @@ def predict_path(
 
         def score(rows: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
             here = block if rows == (0, n) else block.rows(*rows, shared)
-            scores, relative, bound, doubt = path.scores(here, shared, relative=probability)
+            scores, relative, bound, doubt = path.scores(here, shared, probability)
             found.put(slice(*rows), slice(None), scores, relative, model._per_score)
             return to_numpy(bound), to_numpy(doubt)
 

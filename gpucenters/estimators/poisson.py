@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar, copy_context
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,9 +16,10 @@ from ..arrays.functions import chi2_tail, f_tail
 from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
 from ..blocks import Block
+from ..blocks.samples import Samples, check_weights
 from ..blocks.transforms import NotNegative
 from ..solvers.blocked import PoissonBlocks
-from ..solvers.data import check_alpha
+from ..solvers.data import check_alpha, exposed_samples, require_exposure, row_totals
 from ..solvers.decisions import Decision
 from ..solvers.null_gains import NullGain, poisson_null_gain
 from ..solvers.poisson import (
@@ -27,16 +29,28 @@ from ..solvers.poisson import (
     poisson_ratio,
     solve_poisson,
 )
-from ..statistics.base import Recipe
+from ..statistics.base import Recipe, Statistics
 from ..statistics.class_sums import ExposedSums
 from .base import read_only
 from .counts import CountNaiveBayes, LikelihoodRatioTests
-from .exposure import ExposedClassifier
 from .fitted import learned
+
+#: The exposures that the call of a method was given.
+_GIVEN: ContextVar[Any] = ContextVar("exposure", default=None)
+
+
+def _called(exposure: Any, method: Any, *args: Any, **kwargs: Any) -> Any:
+    """A method called in a context of its own, which alone has the exposures.
+
+    They are nowhere kept, whatever interrupts the call, and calls in several threads do not meet.
+    """
+    context = copy_context()
+    context.run(_GIVEN.set, exposure)
+    return context.run(method, *args, **kwargs)
 
 
 @filled
-class SparsePoissonNB(ExposedClassifier, CountNaiveBayes, LikelihoodRatioTests):
+class SparsePoissonNB(CountNaiveBayes, LikelihoodRatioTests):
     """Sparse Poisson naive Bayes classifier and feature selector, for counts.
 
     The counts of a sample are Poisson with the mean of its exposure times a rate, which may differ
@@ -136,6 +150,13 @@ class SparsePoissonNB(ExposedClassifier, CountNaiveBayes, LikelihoodRatioTests):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_poisson_scale(self.scale)
+        if self.exposure is not None and not isinstance(self.exposure, str):
+            raise ValueError(
+                "exposure must be 'total' or None: hand numbers for each row to fit(X, y, "
+                "exposure=...) and to the methods that predict."
+            )
+        if self.exposure not in ("total", None):
+            raise ValueError(f"exposure={self.exposure!r} is not valid: use 'total' or None.")
 
     def _params(self) -> dict[str, Any]:
         return super()._params() | {"scale": self.scale, "exposure": self.exposure}
@@ -143,11 +164,50 @@ class SparsePoissonNB(ExposedClassifier, CountNaiveBayes, LikelihoodRatioTests):
     def _value_transform(self) -> NotNegative:
         return NotNegative(type(self).__name__)
 
-    def _keeps_squares(self) -> bool:
-        return self.scale is not None
+    # --- exposures -----------------------------------------------------------------------------
+
+    def _kind(self) -> str:
+        """What the exposure of a row is in this call."""
+        if _GIVEN.get() is not None:
+            return "given"
+        return "unit" if self.exposure is None else "total"
+
+    def _enter(
+        self, X: Any, codes: np.ndarray, classes: np.ndarray, sample_weight: Any, ctx: Context
+    ) -> tuple[Block, Samples]:
+        block, samples = super()._enter(X, codes, classes, sample_weight, ctx)
+        kind, given, squares = self._kind(), _GIVEN.get(), self.scale is not None
+        return block, exposed_samples(block, samples, kind, given, ctx, squares=squares)
+
+    def _row_exposure(self, kind: str, block: Block, ctx: Context) -> Array:
+        """The exposures of rows to predict, (n,), by the kind that the model was fitted with."""
+        given, n, backend = _GIVEN.get(), block.shape[0], block.backend
+        if given is not None and kind != "given":
+            raise ValueError(
+                f"this {type(self).__name__} was fitted without exposure=, and so predicts without."
+            )
+        if given is None and kind == "given":
+            raise ValueError(
+                f"this {type(self).__name__} was fitted with exposure=: hand the exposures of "
+                "these rows to this method too."
+            )
+        if kind == "total":
+            return row_totals(block, ctx)
+        given = check_weights(given, n, "exposure")
+        if given is None:
+            return backend.zeros(n) + 1.0
+        exposure = backend.asarray(given)
+        require_exposure(block, exposure, ctx)
+        return exposure
+
+    def _exposed(self, decision: Any, kind: str) -> Decision:
+        """A decision on the rows of this call: the exposures are nowhere kept."""
+        return replace(decision, exposure=partial(self._row_exposure, kind))
+
+    # --- solving -------------------------------------------------------------------------------
 
     def _recipe(self) -> Recipe:
-        squares = self._keeps_squares()
+        squares = self.scale is not None
         return Recipe(
             "exposed sums", self._value_transform(), per_feature=squares, exposure=self._kind()
         )
@@ -155,7 +215,7 @@ class SparsePoissonNB(ExposedClassifier, CountNaiveBayes, LikelihoodRatioTests):
     def _check_streaming(self, params: dict[str, Any]) -> None:
         super()._check_streaming(params)
         before = self._ready().needed_statistics("partial_fit").recipe.exposure == "given"
-        if before != (self._of_rows is not None):
+        if before != (self._kind() == "given"):
             raise ValueError("exposure= must be handed to each call of partial_fit, or to none.")
 
     def _solve_from(
@@ -168,10 +228,6 @@ class SparsePoissonNB(ExposedClassifier, CountNaiveBayes, LikelihoodRatioTests):
         kind = self._kind()
         return poisson_null_gain(block, check_alpha(self.alpha), kind, self.scale, ctx)
 
-    def _exposed(self, decision: Any, kind: str) -> Decision:
-        """A decision on the rows of this call: the exposures are nowhere kept."""
-        return replace(decision, exposure=partial(self._row_exposure, kind))
-
     def _decision(self) -> Decision:
         centers: Any = self._centers().located(self._selection().support)[0]
         return self._exposed(super()._decision(), centers.kind)
@@ -180,26 +236,6 @@ class SparsePoissonNB(ExposedClassifier, CountNaiveBayes, LikelihoodRatioTests):
         centers: Any = self._centers()
         form = centers.likelihood_form(self._selection().support)
         return self._exposed(form, centers.kind).scores(block, ctx, relative=False)
-
-    def predict_joint_log_proba(self, X: Any, exposure: Any = None) -> Array:
-        """Joint log probabilities: the log prior of each class plus the sample's log-likelihood.
-
-        Over all features that were seen in training, those with tied rates too, but for factorials
-        and powers of the exposure, which the classes share. With dispersion each feature's part is
-        divided by its own.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
-        exposure : array of shape (n_samples,), optional
-            Where the model was fitted with it.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes), float64
-            In the library and on the device of X.
-        """
-        return CountNaiveBayes.predict_joint_log_proba(self._with_exposure(exposure), X)
 
     def _likelihood_ratio(self, statistics: ExposedSums, ctx: Context) -> Array:
         return poisson_ratio(statistics, ctx)
@@ -231,3 +267,78 @@ class SparsePoissonNB(ExposedClassifier, CountNaiveBayes, LikelihoodRatioTests):
     def feature_importances_(self) -> np.ndarray:
         """The gain of each feature, on the host: what meta-estimators rank features by."""
         return read_only(to_numpy(self.scores_))
+
+    # --- the methods that take exposures -------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None) -> Self:
+        return _called(exposure, super().fit, X, y, sample_weight)
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        sample_weight: Any = None,
+        exposure: Any = None,
+    ) -> Self:
+        return _called(exposure, super().partial_fit, X, y, classes, sample_weight)
+
+    def _add_batch(
+        self,
+        X: Any,
+        y: Any,
+        known: np.ndarray,
+        sample_weight: Any = None,
+        exposure: Any = None,
+    ) -> Self:
+        # `partial_fit` has given them already.
+        exposure = _GIVEN.get() if exposure is None else exposure
+        return _called(exposure, super()._add_batch, X, y, known, sample_weight)
+
+    def statistics(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        classes: Any = None,
+        sample_weight: Any = None,
+        nonzero: bool = False,
+        exposure: Any = None,
+    ) -> Statistics:
+        options = {"classes": classes, "sample_weight": sample_weight, "nonzero": nonzero}
+        return _called(exposure, super().statistics, X, y, **options)
+
+    def decision_function(self, X: Any, exposure: Any = None) -> Array:
+        return _called(exposure, super().decision_function, X)
+
+    def predict(self, X: Any, exposure: Any = None) -> Array:
+        return _called(exposure, super().predict, X)
+
+    def predict_proba(self, X: Any, exposure: Any = None) -> Array:
+        return _called(exposure, super().predict_proba, X)
+
+    def predict_log_proba(self, X: Any, exposure: Any = None) -> Array:
+        return _called(exposure, super().predict_log_proba, X)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None) -> float:
+        return _called(exposure, super().score, X, y, sample_weight)
+
+    def predict_joint_log_proba(self, X: Any, exposure: Any = None) -> Array:
+        """Joint log probabilities: the log prior of each class plus the sample's log-likelihood.
+
+        Over all features that were seen in training, those with tied rates too, but for factorials
+        and powers of the exposure, which the classes share. With dispersion each feature's part is
+        divided by its own.
+
+        Parameters
+        ----------
+        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
+        exposure : array of shape (n_samples,), optional
+            Where the model was fitted with it.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes), float64
+            In the library and on the device of X.
+        """
+        return _called(exposure, super().predict_joint_log_proba, X)

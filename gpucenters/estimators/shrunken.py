@@ -27,7 +27,7 @@ class ShrunkenCentroidClassifier(LinearClassifier, FeatureSelector, StatisticsCl
     The class means are moved towards the mean of all samples by a threshold in units of their
     standard errors. Features that arrive there in all classes are left out; the others classify by
     the standardised distance to the shrunken means. One pass over X solves the problem for every
-    threshold and every k: see `with_threshold` and `with_k`.
+    threshold and every k: see `with_threshold` and `with_k` (which takes the threshold away).
 
     These are the formulas of the paper [1]_. scikit-learn's
     ``NearestCentroid(shrink_threshold=...)`` has the same centroids, but its `predict` takes other
@@ -149,17 +149,6 @@ class ShrunkenCentroidClassifier(LinearClassifier, FeatureSelector, StatisticsCl
         return shrunken_null_gain(float(self.offset))
 
     def with_k(self, k: int | float | str) -> Self:
-        """A fitted copy of this model at another k, without the data and without a threshold.
-
-        Parameters
-        ----------
-        k : int, float or "all"
-
-        Returns
-        -------
-        model
-            Equal to one fitted with this k on the same data.
-        """
         return self._at(k, None)
 
     def with_threshold(self, threshold: float) -> Self:

@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.namespace import is_array
-from ..estimators.log_ratio import LogRatioScaler
+from ..estimators.log_ratios import LogRatioScaler
 from ..solvers.selection import warn
 from ..text import CountVectorizer as OwnCountVectorizer
 from ..text import TfidfVectorizer as OwnTfidfVectorizer

@@ -338,19 +338,6 @@ class Decomposition(Copies):
         return super().predict(X)  # type: ignore[misc]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy of `predict` on the given samples.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-            Labels that the model does not know are misses.
-        sample_weight : array of shape (n_samples,), optional
-
-        Returns
-        -------
-        float
-        """
         check_is_fitted(self)
         if self._is_shared():
             codes, _ = self._predict_codes(X, "score")
@@ -359,6 +346,8 @@ class Decomposition(Copies):
         else:
             return super().score(X, y, sample_weight)  # type: ignore[misc]
         return accuracy(codes, y, self.classes_, type(self).__name__, sample_weight)
+
+    score.__doc__ = StatisticsClassifier.score.__doc__
 
 
 def largest(scores: Array) -> Array:

@@ -15,11 +15,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import check_scoring
 
+from ..arrays.functions import EPS
 from ..estimators.path_predictions import PathPredictions
 from ..estimators.validation import encode, positions
 
 DEFAULT = "accuracy"
-_EPS = float(np.finfo(np.float64).eps)
 _ACCURACY = 1e-13  # of the mean log loss
 
 
@@ -130,7 +130,7 @@ def _probability_of_truth(x: _Outcome) -> np.ndarray:
 
 
 def _negative_log_loss(x: _Outcome) -> np.ndarray:
-    p = np.clip(_probability_of_truth(x), _EPS, 1 - _EPS)
+    p = np.clip(_probability_of_truth(x), EPS, 1 - EPS)
     return np.log(p).mean(axis=1)
 
 
@@ -138,8 +138,8 @@ def _loss_in_doubt(x: _Outcome) -> np.ndarray:
     """Whether rounding of probabilities near one matters, (S,): of two classes, the other's."""
     if len(x.classes) > 2:
         return np.zeros(len(x.found.codes), np.bool)
-    p = np.maximum(_probability_of_truth(x), _EPS)
-    error = np.minimum(_EPS / p, 1.0) * (x.truth == 0)
+    p = np.maximum(_probability_of_truth(x), EPS)
+    error = np.minimum(EPS / p, 1.0) * (x.truth == 0)
     return error.mean(axis=1) > _ACCURACY
 
 

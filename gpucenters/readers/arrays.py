@@ -13,7 +13,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from .data import LONGEST_LABEL, Data, Options, ReadError, as_labels, counted, find_column
+from .data import (
+    LONGEST_LABEL,
+    Data,
+    Options,
+    ReadError,
+    as_labels,
+    counted,
+    errors_of,
+    find_column,
+)
 from .lines import too_large
 
 _INDICES = {"indices", "indptr", "row", "col", "coords", "offsets", "shape"}
@@ -40,12 +49,8 @@ def array_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
 
 def mapped(path: Any) -> np.ndarray:
     """The array of a .npy file, as a memory map."""
-    with open(path, "rb"):  # where it cannot be opened, the system's own error
-        pass
-    try:
+    with errors_of(path, ".npy file of plain values"):
         return np.lib.format.open_memmap(path, mode="r")
-    except Exception as error:
-        raise ReadError(path, f"is no .npy file of plain values: {error}") from error
 
 
 def check_labels(path: Any, labels: np.ndarray) -> None:
@@ -57,24 +62,19 @@ def check_labels(path: Any, labels: np.ndarray) -> None:
 
 def _of_archive(path: Any, limit: float) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
     """(X, y, names of features) of a .npz file."""
-    with open(path, "rb") as file:
-        try:
-            with zipfile.ZipFile(file) as archive:
-                _check_sizes(path, archive, limit)
-            file.seek(0)
-            with np.load(file, allow_pickle=False) as arrays:
-                there = sorted(arrays.files)
-                y, names = (arrays[n] if n in there else None for n in ("y", "feature_names"))
-                dense = arrays["X"] if "X" in there else None
-            if dense is None and not {"format", "data", "shape"} <= set(there):
-                what = f"there is neither an array X nor a sparse matrix of SciPy, but {there}."
-                raise ReadError(path, what)
-            file.seek(0)
-            X = _csr(path, scipy.sparse.load_npz(file), limit) if dense is None else dense
-        except (ReadError, MemoryError):
-            raise
-        except Exception as error:
-            raise ReadError(path, f"is no .npz file of plain arrays: {error}") from error
+    with errors_of(path, ".npz file of plain arrays"), open(path, "rb") as file:
+        with zipfile.ZipFile(file) as archive:
+            _check_sizes(path, archive, limit)
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as arrays:
+            there = sorted(arrays.files)
+            y, names = (arrays[n] if n in there else None for n in ("y", "feature_names"))
+            dense = arrays["X"] if "X" in there else None
+        if dense is None and not {"format", "data", "shape"} <= set(there):
+            what = f"there is neither an array X nor a sparse matrix of SciPy, but {there}."
+            raise ReadError(path, what)
+        file.seek(0)
+        X = _csr(path, scipy.sparse.load_npz(file), limit) if dense is None else dense
     if y is not None:
         check_labels(path, y)
         if X.shape[:1] != y.shape:
@@ -126,32 +126,19 @@ def h5ad_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
 
     Of a file that is read whole, an X that is larger than may be held stays on disk.
     """
-    h5py = _library()
-    with open(path, "rb"):  # where it cannot be opened, the system's own error
-        pass
-    try:
-        with ExitStack() as stack:
-            file = stack.enter_context(h5py.File(path, "r"))
-            cells = _Cells.of(path, file, options)
-            if rows == sys.maxsize and cells.size > options.limit() and cells.read_by_row:
-                stack.pop_all()  # the file is open as long as X is
-                yield cells.of_rows(slice(None), cells.X)
-                return
-            yield from cells.parts(path, rows, options)
-    except (ReadError, MemoryError):
-        raise
-    except Exception as error:
-        what = " ".join(str(error).split())
-        raise ReadError(path, f"is no .h5ad file: {what}") from error
-
-
-def _library() -> Any:
     try:
         import anndata.io  # noqa: F401
         import h5py
     except ImportError as error:
         raise ImportError("h5ad needs anndata: pip install 'gpucenters[anndata]'.") from error
-    return h5py
+    with errors_of(path, ".h5ad file"), ExitStack() as stack:
+        file = stack.enter_context(h5py.File(path, "r"))
+        cells = _Cells.of(path, file, options)
+        if rows == sys.maxsize and cells.size > options.limit() and cells.read_by_row:
+            stack.pop_all()  # the file is open as long as X is
+            yield cells.of_rows(slice(None), cells.X)
+            return
+        yield from cells.parts(path, rows, options)
 
 
 @dataclass(frozen=True)
@@ -268,20 +255,18 @@ def _labels(path: Any, obs: Any, options: Options) -> np.ndarray | None:
     """The labels of a column of obs."""
     from anndata.io import read_elem
 
-    def error(what: str, at: int = 0) -> ReadError:
-        return ReadError(path, what)
-
     if not hasattr(obs, "keys"):
-        raise error("obs is of a version of anndata before 0.7: read and write it by a newer one.")
+        what = "obs is of a version of anndata before 0.7: read and write it by a newer one."
+        raise ReadError(path, what)
     header = [str(name) for name in obs.attrs.get("column-order", obs.keys())]
-    at = find_column(header, options, "label", error)
+    at = find_column(header, options, "label", lambda what, _: ReadError(path, what))
     if at is None:
         return None
     name = header[at]
     _check_size(path, obs[name], options.limit())
     values = np.asarray(read_elem(obs[name]), dtype=object)
     found = [_plain(value) for value in values]
-    return as_labels(found, f"obs[{name!r}]", error, mask=options.masks_labels)
+    return as_labels(found, path, f"obs[{name!r}]", mask=options.masks_labels)
 
 
 def _ids(path: Any, obs: Any, options: Options) -> list[str] | None:

@@ -9,7 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from .data import NO_FEATURE, Data, Options, ReadError, as_labels, choose_columns, missing_value
+from .data import (
+    NO_FEATURE,
+    Data,
+    Options,
+    ReadError,
+    as_labels,
+    choose_columns,
+    errors_of,
+    missing_value,
+)
 from .lines import too_large
 
 _VALUES = 2**22  # of a part of a file that is read whole
@@ -17,23 +26,6 @@ _VALUES = 2**22  # of a part of a file that is read whole
 
 def arrow_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
     """Batches of a table: texts where it has a column of them, else numbers."""
-    pa, name = _library(options), options.format
-    with open(path, "rb"):  # where it cannot be opened, the system's own error
-        pass
-    try:
-        yield from _Table(path, options).parts(rows)
-    except ReadError:
-        raise
-    except pa.ArrowMemoryError as error:
-        raise too_large(path, options.limit()) from error
-    except MemoryError:
-        raise
-    except Exception as error:
-        what = " ".join(str(error).split())
-        raise ReadError(path, f"is no table of the format {name}: {what}") from error
-
-
-def _library(options: Options) -> Any:
     try:
         import pyarrow.ipc
         import pyarrow.parquet
@@ -41,18 +33,15 @@ def _library(options: Options) -> Any:
         raise ImportError(
             f"{options.format} needs pyarrow: pip install 'gpucenters[tables]'."
         ) from error
-    return pyarrow
+    with errors_of(path, f"table of the format {options.format}"):
+        try:
+            yield from _ArrowTable(path, options).parts(rows)
+        except pyarrow.ArrowMemoryError as error:
+            raise too_large(path, options.limit()) from error
 
 
-class _Table:
-    """A table whose columns are known once its schema is read.
-
-    Parameters
-    ----------
-    path : str or path-like
-        For errors.
-    options : Options
-    """
+class _ArrowTable:
+    """A table whose columns are known once its schema is read."""
 
     def __init__(self, path: Any, options: Options) -> None:
         self.path = os.fspath(path)
@@ -121,7 +110,7 @@ class _Table:
         if columns.label is not None:
             name = f"the column {columns.names[columns.label]!r}"
             found = _values(values[columns.label])
-            y = as_labels(found, name, self._error, start, mask=self.options.masks_labels)
+            y = as_labels(found, self.path, name, start, mask=self.options.masks_labels)
         if columns.id is not None:
             ids = [str(value) for value in _values(values[columns.id])]
         if columns.text is not None:

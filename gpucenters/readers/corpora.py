@@ -7,7 +7,6 @@ said. IMDB and 20 Newsgroups have a folder for each class, and a file for each t
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -26,12 +25,14 @@ _SENTENCE = re.compile(r"(\d{1,9}) (.*)")
 
 def tweet_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
     """Batches of Sentiment140: CSV without a header, the polarity first and the text last."""
-    return _of_pairs(_tweets(path, rows, options), rows)
+    lines = text_lines(path, options.charset("latin-1"), options.limit(rows))
+    return _of_pairs(_tweets(CsvRows(lines, path, ",")), rows)
 
 
 def sentence_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
     """Batches of an .all file: a whole number, a space, and the text."""
-    return _of_pairs(_sentences(path, rows, options), rows)
+    lines = text_lines(path, options.charset("latin-1"), options.limit(rows))
+    return _of_pairs(_sentences(lines, path), rows)
 
 
 def _of_pairs(pairs: Iterator[tuple[str, str]], rows: int) -> Iterator[Data]:
@@ -39,13 +40,7 @@ def _of_pairs(pairs: Iterator[tuple[str, str]], rows: int) -> Iterator[Data]:
         yield Data([text for _, text in batch], np.asarray([label for label, _ in batch]))
 
 
-def _lines(path: Any, rows: int, options: Options) -> Iterator[str]:
-    limit = options.limit(streamed=rows < sys.maxsize)
-    return text_lines(path, options.charset("latin-1"), limit)
-
-
-def _tweets(path: Any, rows: int, options: Options) -> Iterator[tuple[str, str]]:
-    table = CsvRows(_lines(path, rows, options), path)
+def _tweets(table: CsvRows) -> Iterator[tuple[str, str]]:
     for fields in table:
         if len(fields) != _FIELDS:
             what = f"this row has {counted(len(fields), 'field')}, not {_FIELDS}."
@@ -55,8 +50,8 @@ def _tweets(path: Any, rows: int, options: Options) -> Iterator[tuple[str, str]]
         yield fields[0], fields[-1]
 
 
-def _sentences(path: Any, rows: int, options: Options) -> Iterator[tuple[str, str]]:
-    for number, line in enumerate(_lines(path, rows, options), 1):
+def _sentences(lines: Iterator[str], path: Any) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(lines, 1):
         text = line.rstrip("\r\n")
         found = _SENTENCE.fullmatch(text)
         if not found:
@@ -71,7 +66,7 @@ def folder_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
         raise ReadError(
             path, f"the name of a text is that of its file: id='file', not {options.id!r}."
         )
-    limit = options.limit(streamed=rows < sys.maxsize)
+    limit = options.limit(rows)
     read = _article if options.format == "newsgroups" else _text
     files, size = _files(path), 0
     while batch := list(islice(files, rows)):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,21 +66,24 @@ class ReadError(ValueError):
         return f"{place}: {self.what}"
 
 
-class ReadWarning(UserWarning):
-    """What an error says of a file that is read nevertheless."""
-
-    def __init__(self, error: ReadError) -> None:
-        super().__init__(str(error))
-        self.what = error.what
-
-
-def warn(error: ReadError) -> None:
-    """Warn by a sentence about a file."""
-    warnings.warn(ReadWarning(error), stacklevel=2)
-
-
 #: Makes the error for a sentence, and the number of the field where it stands.
 Error = Callable[[str, int], ReadError]
+
+
+@contextmanager
+def errors_of(path: Any, kind: str) -> Iterator[None]:
+    """The errors of a library as those of a file that is not of its kind.
+
+    A file that cannot be opened has the system's own error.
+    """
+    with open(path, "rb"):
+        pass
+    try:
+        yield
+    except (ReadError, MemoryError):
+        raise
+    except Exception as error:
+        raise ReadError(path, f"is no {kind}: {' '.join(str(error).split())}") from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,9 +166,9 @@ class Options:
         """The encoding of text."""
         return default if self.encoding is None else self.encoding
 
-    def limit(self, *, streamed: bool = False) -> float:
-        """The number of bytes that may be held; a stream holds none."""
-        if streamed:
+    def limit(self, rows: int = sys.maxsize) -> float:
+        """The number of bytes that may be held of a file; none of one that comes in batches."""
+        if rows < sys.maxsize:
             return math.inf
         return 2 * resolve_budget(None, HOST) if self.max_bytes is None else self.max_bytes
 
@@ -198,17 +203,10 @@ class Columns:
 def choose_columns(
     names: list[str], options: Options, error: Error, index: Collection[str] = ()
 ) -> Columns:
-    """The columns of a table.
+    """The columns of a table with these names.
 
-    A column without a name is none of the features: as an index, where pandas writes it.
-
-    Parameters
-    ----------
-    names : list of str
-    options : Options
-    error : callable
-    index : collection of str
-        Columns that are known as an index.
+    A column without a name is none of the features, nor is one that is known as an index: pandas
+    writes both.
     """
     label, text = (find_column(names, options, role, error) for role in ("label", "text"))
     id = None if options.id is None else find_column(names, options, "id", error)
@@ -229,7 +227,7 @@ def choose_columns(
         for i in [i for i in numbers if _NAMELESS.fullmatch(names[i])]:
             numbers.remove(i)
             what = "has no name, as an index that pandas or R writes, and is no feature."
-            warn(error(f"column {i + 1} {what}", i))
+            warnings.warn(f"{error(f'column {i + 1} {what}', i)}", stacklevel=2)
         if not numbers:
             raise error("there is no column but that of the labels.", 0)
     found: set[str] = set()
@@ -242,16 +240,7 @@ def choose_columns(
 
 
 def find_column(names: list[str], options: Options, role: str, error: Error) -> int | None:
-    """The number of the column of a role, or None where there is none.
-
-    Parameters
-    ----------
-    names : list of str
-        Those of the columns.
-    options : Options
-    role : {"label", "text", "id"}
-    error : callable
-    """
+    """The number of the column of a role (label, text or id), or None where there is none."""
     given = getattr(options, role)
     name = role if given is None else given
     if name not in names or (given is None and name in options.drop):
@@ -286,40 +275,26 @@ def label_fault(label: str) -> str | None:
 
 
 def as_labels(
-    values: list,
-    what: str,
-    error: Callable[[str], ReadError],
-    start: int = 0,
-    *,
-    mask: bool = False,
+    values: list, path: Any, what: str, start: int = 0, *, mask: bool = False
 ) -> np.ndarray:
     """Numbers or strings that a library has read as labels; None or NaN is a missing one.
 
-    Parameters
-    ----------
-    values : list
-    what : str
-        What holds them, for errors.
-    error : callable
-        Makes the error for a sentence.
-    start : int
-        Rows that came before.
-    mask : bool
-        Whether labels may be missing: they are masked.
+    They come from what is named, after so many rows. Missing ones are masked, where they may be.
     """
     missing = [value is None or value != value or value == "" for value in values]
     for number, (value, absent) in enumerate(zip(values, missing, strict=True), start + 1):
         fault = label_fault(value) if isinstance(value, str) else MISSING_LABEL if absent else None
         if fault and not (absent and mask):
-            raise error(f"in row {number} of {what} {fault}")
+            raise ReadError(path, f"in row {number} of {what} {fault}")
     try:
         labels = np.asarray(
             exact_values([v for v, m in zip(values, missing, strict=True) if not m], what)
         )
     except ValueError as fault:
-        raise error(f"{fault}") from fault
+        raise ReadError(path, f"{fault}") from fault
     if labels.ndim != 1 or labels.dtype.kind not in "biufU":
-        raise error(f"{what} holds no labels: use numbers or strings, not {labels.dtype}.")
+        found = f"use numbers or strings, not {labels.dtype}."
+        raise ReadError(path, f"{what} holds no labels: {found}")
     return masked(labels, np.asarray(missing))
 
 
@@ -329,13 +304,10 @@ def whole_number(label: str) -> str | None:
     return found and found[1]
 
 
-def as_whole(labels: np.ndarray) -> np.ndarray:
+def without_point(labels: np.ndarray) -> np.ndarray:
     """Labels as strings that are all whole numbers without ".0", so that "1" is "1.0"; else as is.
 
-    Parameters
-    ----------
-    labels : ndarray of shape (n,)
-        All of a file: "1.0" may be a version beside "1.1".
+    They are all of a file: "1.0" may be a version beside "1.1".
     """
     if labels.dtype.kind != "U":
         return labels

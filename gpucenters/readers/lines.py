@@ -51,15 +51,8 @@ def raw_lines(path: Any, limit: float, encoding: str = "utf-8") -> Iterator[byte
     """The lines of a file with their ends, which are line feeds.
 
     A text in an encoding that does not hold ASCII, as its byte order mark or ``encoding`` says,
-    comes in UTF-8 behind a byte order mark.
-
-    Parameters
-    ----------
-    path : str or path-like
-        "-" is standard input.
-    limit : float
-        The number of bytes that the lines may take, decompressed and as Python's objects.
-    encoding : str
+    comes in UTF-8 behind a byte order mark. The limit is that of the bytes that the lines may take,
+    decompressed and as Python's objects.
     """
     number = size = 0
     kind = ""
@@ -174,67 +167,44 @@ def text_lines(path: Any, encoding: str, limit: float) -> Iterator[str]:
 # The rows of a table of text: fields between tabs without quotes, or CSV.
 
 
-class TabRows:
-    """Rows of fields between tabs; the line is the row, and quotes mean nothing.
+class _Rows:
+    """Rows of fields; the path and the number of the first line are for errors."""
 
-    Parameters
-    ----------
-    lines : iterator of str
-    path : str or path-like
-        For errors.
-    sep : str
-        What separates fields.
-    first : int
-        The number of the first line.
-    """
-
-    def __init__(self, lines: Iterator[str], path: Any, sep: str = "\t", first: int = 1) -> None:
+    def __init__(self, lines: Iterator[str], path: Any, sep: str, first: int = 1) -> None:
         self.path = path
-        self._lines = lines
-        self._sep = sep
-        self.record: list[str] = []  # the line of the row that came last
-        self.next_line = first
-        self._fields: list[str] = []
-
-    def __iter__(self) -> Iterator[list[str]]:
-        for line in self._lines:
-            self.next_line += 1
-            self.record = [line]
-            self._fields = line.rstrip("\r\n").split(self._sep)
-            yield self._fields
-
-    def error(self, what: str, field: int = 0) -> ReadError:
-        """The error for a field of the row that came last."""
-        before = self._fields[:field]
-        column = min(sum(map(len, before)) + len(before), len(self._sep.join(self._fields))) + 1
-        return ReadError(self.path, what, max(self.next_line - 1, 1), column)
-
-
-class CsvRows:
-    """Rows of CSV by Python's reader, which says no place: it is searched for when one is needed.
-
-    Parameters
-    ----------
-    lines : iterator of str
-    path : str or path-like
-        For errors.
-    sep : str
-        What separates fields.
-    first : int
-        The number of the first line.
-    """
-
-    def __init__(self, lines: Iterator[str], path: Any, sep: str = ",", first: int = 1) -> None:
-        self.path = path
-        self._lines = lines
         self.sep = sep
         self.record: list[str] = []  # the lines of the row that came last
-        self._next_line = first
+        self._lines = lines
+        self._first = first  # of these
 
     @property
     def next_line(self) -> int:
         """The number of the line behind the row that came last."""
-        return self._next_line + len(self.record)
+        return self._first + len(self.record)
+
+
+class TabRows(_Rows):
+    """Rows of fields between tabs; the line is the row, and quotes mean nothing."""
+
+    def __iter__(self) -> Iterator[list[str]]:
+        for line in self._lines:
+            self._first += len(self.record)
+            self.record = [line]
+            yield self._fields()
+
+    def _fields(self) -> list[str]:
+        return "".join(self.record).rstrip("\r\n").split(self.sep)
+
+    def error(self, what: str, field: int = 0) -> ReadError:
+        """The error for a field of the row that came last."""
+        fields = self._fields()
+        before = fields[:field]
+        column = min(sum(map(len, before)) + len(before), len(self.sep.join(fields))) + 1
+        return ReadError(self.path, what, self._first, column)
+
+
+class CsvRows(_Rows):
+    """Rows of CSV by Python's reader, which says no place: one is searched for when needed."""
 
     def _feed(self) -> Iterator[str]:
         for line in self._lines:
@@ -245,7 +215,7 @@ class CsvRows:
         csv.field_size_limit(max(csv.field_size_limit(), LONGEST))  # Python's 131,072 are few
         rows = csv.reader(self._feed(), delimiter=self.sep, strict=True)
         while True:
-            self._next_line += len(self.record)
+            self._first += len(self.record)
             self.record.clear()
             try:
                 row = next(rows, None)
@@ -280,7 +250,7 @@ class CsvRows:
     def _error(self, what: str, at: int) -> ReadError:
         before = "".join(self.record)[:at]
         column = len(before) - (before.rfind("\n") + 1) + 1
-        return ReadError(self.path, what, self._next_line + before.count("\n"), column)
+        return ReadError(self.path, what, self._first + before.count("\n"), column)
 
     def _fault(self, record: str) -> str:
         """What the reader says of the start of a row."""

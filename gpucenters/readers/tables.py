@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import math
 import re
-import sys
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib.util import find_spec
@@ -31,7 +31,6 @@ from .data import (
     label_fault,
     masked,
     missing_value,
-    warn,
 )
 from .lines import CsvRows, TabRows, fields_of, text_lines
 
@@ -48,12 +47,12 @@ _COMMA = re.compile(r"[-+]?\d*,\d+(?:[eE][-+]?\d+)?")
 _THOUSANDS = re.compile(r"[-+]?\d{1,3}([,.' \u00a0\u202f])\d{3}(?:\1\d{3})*(?:[.,]\d*)?")
 
 #: The samples of some rows: features or texts, labels and names, of which some may be missing.
-Rows = tuple[Any, list[str | None], list[str]]
+Part = tuple[Any, list[str | None], list[str]]
 
 
 def line_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
     """Batches of a file with one text a line."""
-    lines = text_lines(path, options.charset(), options.limit(streamed=rows < sys.maxsize))
+    lines = text_lines(path, options.charset(), options.limit(rows))
     while batch := [line.rstrip("\r\n") for line in islice(lines, rows)]:
         yield Data(batch)
 
@@ -66,7 +65,7 @@ def first_fields(path: Any, options: Options) -> list[str]:
 
 def table_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
     """Batches of a table: texts where it has a column of them, else numbers."""
-    lines = text_lines(path, options.charset(), options.limit(streamed=rows < sys.maxsize))
+    lines = text_lines(path, options.charset(), options.limit(rows))
     top, number = next(lines, ""), 1
     if told := _SEP_LINE.fullmatch(top):
         top, number = next(lines, ""), 2
@@ -93,10 +92,11 @@ def table_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
     if below and len(fields_of(below[0], sep)) == len(names) + 1 and "text" not in names:
         names = ["", *names]  # of R, which has no name for the column of row names
     columns, lines = choose_columns(names, options, head.error), chain(below, lines)
+    table = _TextTable(path, sep, columns, options)
     if columns.text is None:
-        parts = _numbers(lines, path, sep, number, rows, columns, options)
+        parts = table.numbers(_Lines(lines), number, rows)
     else:
-        parts = _texts(kind(lines, path, sep, number), rows, columns, options)
+        parts = table.texts(kind(lines, path, sep, number), rows)
     counts, start, first_value = columns.numbers[:1] == [0] and options.features is None, 0, 0.0
     for X, labels, ids in parts:
         if counts:
@@ -112,7 +112,7 @@ def table_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
     if counts and start >= _COUNTED:
         what = f"the column {names[0]!r} counts the rows, as an index, and is read as a feature:"
         what += f" say id={names[0]!r} where it names the samples, or drop={names[0]!r}."
-        warn(ReadError(path, what))
+        warnings.warn(f"{ReadError(path, what)}", stacklevel=2)
 
 
 def _numbered(first: list[str], options: Options) -> list[str]:
@@ -121,90 +121,6 @@ def _numbered(first: list[str], options: Options) -> list[str]:
     if roles and (len(first) == 2 or options.header is None):
         return ["label", "text"]
     return [str(i) for i in range(1, len(first) + 1)]
-
-
-def _texts(
-    table: TabRows | CsvRows, rows: int, columns: Columns, options: Options
-) -> Iterator[Rows]:
-    assert columns.text is not None
-    na = [""] if options.na is None else options.na
-    found = iter(table)
-    while True:
-        texts, labels, ids = [], [], []
-        for fields in islice(found, rows):
-            label, id = _label_and_id(table, fields, columns, na, options)
-            texts.append(_text(table, fields, columns, options))
-            labels.append(label)
-            ids.append(id)
-        if not texts:
-            return
-        yield texts, labels, ids
-
-
-def _text(
-    table: TabRows | CsvRows, fields: list[str], columns: Columns, options: Options
-) -> str | None:
-    """The text of a row, or None where it is missing."""
-    assert columns.text is not None
-    text = fields[columns.text]
-    if options.na is None or text not in options.na:
-        return text
-    if options.missing != "drop":
-        raise table.error(missing_value("the text"), columns.text)
-    return None
-
-
-def _label_and_id(
-    table: TabRows | CsvRows,
-    fields: list[str],
-    columns: Columns,
-    na: Any,
-    options: Options,
-) -> tuple[str | None, str]:
-    """(label, name) of a row of the right width; the label is None where it is missing."""
-    width = len(columns.names)
-    if len(fields) != width:
-        what = f"this row has {counted(len(fields), 'field')}, not {width}."
-        raise table.error(what, min(len(fields), width))
-    label = None
-    if columns.label is not None:
-        label = fields[columns.label]
-        fault = label_fault(label)
-        if label in na:
-            fault = fault or (
-                f"the label {label!r} stands for a missing one: missing='drop' leaves such rows "
-                "out, and na='' reads it as it is."
-            )
-            label, fault = None, None if options.masks_labels else fault
-        if fault:
-            raise table.error(fault, columns.label)
-    return label, "" if columns.id is None else fields[columns.id]
-
-
-def _numbers(
-    lines: Iterator[str],
-    path: Any,
-    sep: str,
-    number: int,
-    rows: int,
-    columns: Columns,
-    options: Options,
-) -> Iterator[Rows]:
-    """The rows of lines of numbers, of which the first has this number."""
-    na = MISSING if options.na is None else options.na
-    by_arrow = find_spec("pyarrow") is not None
-    lines = _Lines(lines)
-    size = max(_BLOCK, _OF_COLUMN * len(columns.names))
-    while block := lines.block(rows, size):
-        found = _by_arrow("".join(block), sep, columns, na, options) if by_arrow else None
-        after = number + len(block)
-        if found is None:
-            table = CsvRows(chain(block, lines), path, sep, number)
-            found = _by_python(table, after, columns, na, options)
-            after = table.next_line
-        number = after
-        if len(found[0]):
-            yield found
 
 
 class _Lines:
@@ -238,45 +154,141 @@ class _Lines:
         return found
 
 
-def _by_arrow(block: str, sep: str, columns: Columns, na: Any, options: Options) -> Rows | None:
-    """The rows of a block; None where it has a fault, or has to be read more carefully."""
-    import pyarrow as pa
-    from pyarrow import csv
+class _TextTable:
+    """What the rows of a table hold, where its columns are known."""
 
-    raw = block.encode(errors="surrogatepass")  # which PyArrow refuses
-    if raw.count(b"\r") != raw.count(b"\r\n") or not _has_plain_quotes(raw, ord(sep)):
-        return None
-    types = dict.fromkeys(map(str, columns.numbers), pa.float64())
-    types |= {str(i): pa.string() for i in (columns.label, columns.id) if i is not None}
-    try:
-        table = csv.read_csv(
-            io.BytesIO(raw),
-            csv.ReadOptions(
-                use_threads=False,
-                block_size=len(raw) + 1,
-                column_names=[str(i) for i in range(len(columns.names))],
-            ),
-            csv.ParseOptions(delimiter=sep, newlines_in_values=True),
-            csv.ConvertOptions(
-                column_types=types,
-                include_columns=[*types],
-                null_values=na,
-                strings_can_be_null=True,
-                decimal_point=options.decimal,
-            ),
+    def __init__(self, path: Any, sep: str, columns: Columns, options: Options) -> None:
+        self.path = path
+        self.sep = sep
+        self.columns = columns
+        self.options = options
+        default = MISSING if columns.text is None else [""]
+        self.na = default if options.na is None else options.na
+
+    def texts(self, table: TabRows | CsvRows, rows: int) -> Iterator[Part]:
+        """Texts, so many at a time."""
+        found = iter(table)
+        while batch := [self._sample(table, fields) for fields in islice(found, rows)]:
+            texts, labels, ids = map(list, zip(*batch, strict=True))
+            yield texts, labels, ids
+
+    def _sample(
+        self, table: TabRows | CsvRows, fields: list[str]
+    ) -> tuple[str | None, str | None, str]:
+        """(text or None where it is missing, label, name) of a row."""
+        label, id = self._label_and_id(table, fields)
+        at, options = self.columns.text, self.options
+        assert at is not None
+        if options.na is None or fields[at] not in options.na:
+            return fields[at], label, id
+        if options.missing != "drop":
+            raise table.error(missing_value("the text"), at)
+        return None, label, id
+
+    def _label_and_id(self, table: TabRows | CsvRows, fields: list[str]) -> tuple[str | None, str]:
+        """(label, name) of a row of the right width; the label is None where it is missing."""
+        columns, width = self.columns, len(self.columns.names)
+        if len(fields) != width:
+            what = f"this row has {counted(len(fields), 'field')}, not {width}."
+            raise table.error(what, min(len(fields), width))
+        label = None
+        if columns.label is not None:
+            label = fields[columns.label]
+            fault = label_fault(label)
+            if label in self.na:
+                fault = fault or (
+                    f"the label {label!r} stands for a missing one: missing='drop' leaves such "
+                    "rows out, and na='' reads it as it is."
+                )
+                label, fault = None, None if self.options.masks_labels else fault
+            if fault:
+                raise table.error(fault, columns.label)
+        return label, "" if columns.id is None else fields[columns.id]
+
+    def numbers(self, lines: _Lines, number: int, rows: int) -> Iterator[Part]:
+        """Numbers, of so many lines at most at a time; the first has this number."""
+        by_arrow = find_spec("pyarrow") is not None
+        size = max(_BLOCK, _OF_COLUMN * len(self.columns.names))
+        while block := lines.block(rows, size):
+            found = self._by_arrow("".join(block)) if by_arrow else None
+            after = number + len(block)
+            if found is None:
+                table = CsvRows(chain(block, lines), self.path, self.sep, number)
+                found = self._by_python(table, after)
+                after = table.next_line
+            number = after
+            if len(found[0]):
+                yield found
+
+    def _by_arrow(self, block: str) -> Part | None:
+        """The rows of a block; None where it has a fault, or has to be read more carefully."""
+        import pyarrow as pa
+        from pyarrow import csv
+
+        columns, options = self.columns, self.options
+        raw = block.encode(errors="surrogatepass")  # which PyArrow refuses
+        if raw.count(b"\r") != raw.count(b"\r\n") or not _has_plain_quotes(raw, ord(self.sep)):
+            return None
+        types = dict.fromkeys(map(str, columns.numbers), pa.float64())
+        types |= {str(i): pa.string() for i in (columns.label, columns.id) if i is not None}
+        try:
+            table = csv.read_csv(
+                io.BytesIO(raw),
+                csv.ReadOptions(
+                    use_threads=False,
+                    block_size=len(raw) + 1,
+                    column_names=[str(i) for i in range(len(columns.names))],
+                ),
+                csv.ParseOptions(delimiter=self.sep, newlines_in_values=True),
+                csv.ConvertOptions(
+                    column_types=types,
+                    include_columns=[*types],
+                    null_values=self.na,
+                    strings_can_be_null=True,
+                    decimal_point=options.decimal,
+                ),
+            )
+        except pa.ArrowInvalid:
+            return None
+        X = np.empty((table.num_rows, len(columns.numbers)))
+        for j, i in enumerate(columns.numbers):
+            X[:, j] = table.column(str(i)).to_numpy()
+        labels, ids = (
+            [] if i is None else table.column(str(i)).to_pylist()
+            for i in (columns.label, columns.id)
         )
-    except pa.ArrowInvalid:
-        return None
-    X = np.empty((table.num_rows, len(columns.numbers)))
-    for j, i in enumerate(columns.numbers):
-        X[:, j] = table.column(str(i)).to_numpy()
-    labels, ids = (
-        [] if i is None else table.column(str(i)).to_pylist() for i in (columns.label, columns.id)
-    )
-    mask = options.masks_labels
-    faults = any(not mask if x is None else label_fault(x) for x in {*labels})
-    holds = np.isfinite(X) if options.missing == "error" else ~np.isinf(X)
-    return None if faults or None in ids or not holds.all() else (X, labels, ids)
+        mask = options.masks_labels
+        faults = any(not mask if x is None else label_fault(x) for x in {*labels})
+        holds = np.isfinite(X) if options.missing == "error" else ~np.isinf(X)
+        return None if faults or None in ids or not holds.all() else (X, labels, ids)
+
+    def _by_python(self, table: CsvRows, after: int) -> Part:
+        """The rows up to a line; a fault is raised with its place."""
+        X, labels, ids = [], [], []
+        for fields in table:
+            label, id = self._label_and_id(table, fields)
+            X.append(self._values(table, fields))
+            labels.append(label)
+            ids.append(id)
+            if table.next_line >= after:
+                break
+        return np.asarray(X), labels, ids
+
+    def _values(self, table: CsvRows, fields: list[str]) -> np.ndarray:
+        """The numbers of a row."""
+        row, decimal = np.empty(len(self.columns.numbers)), self.options.decimal
+        for j, i in enumerate(self.columns.numbers):
+            value, name = fields[i].strip(), self.columns.names[i]
+            number = np.nan if value in self.na else as_number(value, decimal)
+            if number is None:
+                what = f"{value[:50]!r} in the column {name!r} is no number."
+                raise table.error(f"{what} {_advice(value, self.sep, decimal, len(fields))}", i)
+            if number in (np.inf, -np.inf):
+                raise table.error(f"{value!r} in the column {name!r} is not finite.", i)
+            if number != number and self.options.missing == "error":
+                raise table.error(missing_value(f"the value in the column {name!r}"), i)
+            row[j] = number
+        return row
 
 
 def _has_plain_quotes(raw: bytes, sep: int) -> bool:
@@ -292,41 +304,11 @@ def _has_plain_quotes(raw: bytes, sep: int) -> bool:
     )
 
 
-def _by_python(table: CsvRows, after: int, columns: Columns, na: Any, options: Options) -> Rows:
-    """The rows up to a line; a fault is raised with its place."""
-    X, labels, ids = [], [], []
-    for fields in table:
-        label, id = _label_and_id(table, fields, columns, na, options)
-        X.append(_values(table, fields, columns, na, options))
-        labels.append(label)
-        ids.append(id)
-        if table.next_line >= after:
-            break
-    return np.asarray(X), labels, ids
-
-
-def _values(
-    table: CsvRows, fields: list[str], columns: Columns, na: Any, options: Options
-) -> np.ndarray:
-    """The numbers of a row."""
-    row = np.empty(len(columns.numbers))
-    for j, i in enumerate(columns.numbers):
-        value, name = fields[i].strip(), columns.names[i]
-        number = np.nan if value in na else as_number(value, options.decimal)
-        if number is None:
-            what = f"{value[:50]!r} in the column {name!r} is no number."
-            raise table.error(f"{what} {_advice(value, table.sep, options.decimal)}", i)
-        if number in (np.inf, -np.inf):
-            raise table.error(f"{value!r} in the column {name!r} is not finite.", i)
-        if number != number and options.missing == "error":
-            raise table.error(missing_value(f"the value in the column {name!r}"), i)
-        row[j] = number
-    return row
-
-
-def _advice(value: str, sep: str, decimal: str) -> str:
-    """What to do about a cell that holds no number."""
+def _advice(value: str, sep: str, decimal: str, width: int) -> str:
+    """What to do about a cell that holds no number, in a row of so many."""
     found = []
+    if width == 1 and " " in value:
+        found.append("Where a space separates the fields, say sep=' '.")
     if by := _THOUSANDS.fullmatch(value):
         found.append(f"Where {by[1]!r} separates thousands, write the numbers without it.")
     if decimal == "." and _COMMA.fullmatch(value):
@@ -336,20 +318,12 @@ def _advice(value: str, sep: str, decimal: str) -> str:
 
 
 def is_header(first: list[str], options: Options, error: Error) -> bool:
-    """Whether the first row holds the names of the columns.
-
-    Parameters
-    ----------
-    first : list of str
-        Its fields.
-    options : Options
-    error : callable
-    """
+    """Whether the first row, of these fields, holds the names of the columns."""
     given = {options.label, options.text, options.id, *options.drop, *(options.features or ())}
     roles, bare = _ROLES & set(first), options.format == "tsv" and given == {None}
     if options.sep is None and len(first) == 1 and first[0] not in given:
-        # Spaces of a text are none.
-        other = next((c for c in _SEPARATORS if c in first[0] and not (bare and c == " ")), None)
+        # A space may be one of a name, or of a text.
+        other = next((c for c in _SEPARATORS if c in first[0] and c != " "), None)
         if other is not None:
             raise _other_separator(other, options, error)
     if options.header is not None:

@@ -132,11 +132,8 @@ def _add_in_partitions(matrix: SparseBlock, samples: Samples, into: RawSums, ctx
             add(part, entries, some, sums, ctx)
         return sums
 
-    def jobs() -> Iterator[tuple[Partition, RawSums]]:
-        for number, cut in enumerate(cuts):
-            yield cut, into.zeros_like() if number else into
-
-    coming = ctx.progress(jobs(), len(cuts), "entries added")
+    jobs = ((cut, into.zeros_like() if number else into) for number, cut in enumerate(cuts))
+    coming = ctx.progress(jobs, len(cuts), "entries added")
     while wave := list(islice(coming, width)):
         for sums in ctx.map(add_partition, wave, width):
             if sums is into:
@@ -232,9 +229,11 @@ def _add_by_loops(
         count, rows, span = e.minor.shape[0], e.last - e.first, slice(e.first, e.last)
         if buffers is None:
             buffers = _Buffers.of(ctx.chunk, kind, e.minor.dtype)
-        key, x = buffers.key[:count], buffers.x[:count]
-        sparsetools.repeat_per_row(codes[span].astype(kind) * kind(m), e.offsets, e.minor, key)
-        np.add(key, e.minor, out=key, casting="unsafe")
+        key, x = e.minor, buffers.x[:count]
+        if samples.n_classes > 1:
+            key = buffers.key[:count]
+            sparsetools.repeat_per_row(codes[span].astype(kind) * kind(m), e.offsets, e.minor, key)
+            np.add(key, e.minor, out=key, casting="unsafe")
         if weights is None and e.values.dtype == np.float64:
             x = e.values
         else:

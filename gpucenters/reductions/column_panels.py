@@ -15,7 +15,7 @@ import numpy as np
 from ..arrays import sparsetools
 from ..arrays.backend import Backend
 from ..arrays.context import Context
-from ..arrays.functions import repeat_per_row
+from ..arrays.functions import EXACT_INTEGERS, repeat_per_row
 from ..arrays.grid import ranges, row_ranges
 from ..arrays.namespace import array_namespace, is_numpy, sparse_module, stored_once, to_numpy
 from ..arrays.sorting import ClassLists, sorted_lines_of_rows
@@ -25,7 +25,7 @@ from ..blocks import Block
 from ..blocks.dense import DenseBlock
 from ..blocks.sparse import INT32, SparseBlock
 from .medians import stored_per_column
-from .moments import EXACT_INTEGERS, is_ill_conditioned
+from .moments import is_ill_conditioned
 from .permuted_columns import PermutedCodes, PermutedColumns
 from .sorted_columns import SortedColumns
 from .sparse_sorting import enough_stored, lists_of_entries

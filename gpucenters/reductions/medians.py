@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 
-from ..arrays import sparsetools
 from ..arrays.backend import backend_of
 from ..arrays.context import Context
-from ..arrays.functions import add_at
-from ..arrays.grid import partitions, ranges, row_ranges
+from ..arrays.grid import ranges, row_ranges
 from ..arrays.namespace import to_numpy
 from ..arrays.sorting import ClassLists
 from ..arrays.threads import Scratch
@@ -22,16 +20,23 @@ from ..blocks import Block
 from ..blocks.dense import DenseBlock
 from ..blocks.samples import Samples
 from ..blocks.sparse import SparseBlock
-from .class_sums import Partition, RawSums, add_class_sums, merge
+from ..blocks.transforms import Magnitude
+from .class_sums import RawSums, add_class_sums
 from .dense_sorting import sort_columns
 from .sorted_columns import SortedColumns
-from .sparse_sorting import enough_stored, perhaps_half, sort_segments, worth_a_count_by_class
+from .sparse_sorting import perhaps_not_zero, sort_segments
 
 _LEAST_SORT_COLUMNS = 64  # with fewer columns in a range the steps of the search are too small
 _SORT_ENTRIES = 2**20  # entries in one range of columns: enough for each step of the search
 _SORT_BYTES = 96  # workspace for each of them
 
 Result = TypeVar("Result")
+
+
+#: Ranges of columns that are sorted side by side, and ``sort(start, stop)``: the columns of X among
+#: them whose medians are not known beforehand, as a slice or an array of numbers, and these sorted;
+#: or None where there are none.
+Plan = tuple[list[tuple[int, int]], Callable[[int, int], tuple[Any, SortedColumns] | None], Context]
 
 
 def zero_center_loss(block: Block, samples: Samples, ctx: Context) -> Array:
@@ -57,71 +62,43 @@ def map_sorted_columns(
         plans = _dense_plans(block, samples, ctx)
     else:
         plans = _sparse_plans(block, samples, ctx)
-    for plan, of_plan in plans:
-        yield from plan.map(task, of_plan)
+    for plan in plans:
+        yield from _map_plan(task, plan, block.shape[0])
 
 
-@dataclass(frozen=True)
-class SortingPlan:
-    """How the columns of a block are to be sorted.
+def _map_plan(
+    task: Callable[[SortedColumns], Result], plan: Plan, n: int
+) -> Iterator[tuple[Any, Result]]:
+    cuts, sort, ctx = plan
 
-    Attributes
-    ----------
-    ranges : list of (start, stop)
-        Ranges of columns, to be sorted side by side.
-    sort : callable
-        ``sort(start, stop)`` gives the columns of X whose medians are not known beforehand, as a
-        slice or an array of numbers, and these sorted; or None.
-    too_large : str
-        The message of the error for one column that does not fit into memory.
-    """
+    def sort_and_do(start: int, stop: int) -> tuple[Any, Result] | None:
+        found = sort(start, stop)
+        return None if found is None else (found[0], task(found[1]))
 
-    ranges: list[tuple[int, int]]
-    sort: Callable[[int, int], tuple[Any, SortedColumns] | None]
-    too_large: str
-
-    def map(
-        self, task: Callable[[SortedColumns], Result], ctx: Context
-    ) -> Iterator[tuple[Any, Result]]:
-        """(columns, ``task`` of these columns sorted)."""
-
-        def sort_and_do(start: int, stop: int) -> tuple[Any, Result] | None:
-            found = self.sort(start, stop)
-            return None if found is None else (found[0], task(found[1]))
-
-        label = "columns sorted"
-        for found in ctx.map_halving(
-            sort_and_do, self.ranges, label=label, too_large=self.too_large
-        ):
-            if found is not None:
-                yield found
-
-
-def column_too_large(n: int) -> str:
-    """The message for a column of ``n`` samples that does not fit into memory."""
-    return f"a column of {n} samples does not fit into memory while it is sorted."
+    too_large = f"a column of {n} samples does not fit into memory while it is sorted."
+    for found in ctx.map_halving(sort_and_do, cuts, label="columns sorted", too_large=too_large):
+        if found is not None:
+            yield found
 
 
 # --- dense -----------------------------------------------------------------------------------
 
 
-def _dense_plans(
-    block: DenseBlock, samples: Samples, ctx: Context
-) -> Iterator[tuple[SortingPlan, Context]]:
-    """All columns; of a memory map in C order a strip at a time, as wide as the budget allows."""
+def _dense_plans(block: DenseBlock, samples: Samples, ctx: Context) -> Iterator[Plan]:
+    """All columns; of a memory map in C order some at a time, as many as the budget allows."""
     (n, m), array = block.shape, block.array
     if not (_is_memory_map(array) and array.flags.c_contiguous and m > 1):
-        yield _dense_plan(block, samples, ctx, 0), ctx
+        yield _dense_plan(block, samples, ctx, 0)
         return
     width = max(1, min(m, ctx.budget // (2 * n * array.itemsize)))
     passes = -(-m // width)
     half = replace(ctx, budget=max(1, ctx.budget // 2))
     for start, stop in ctx.progress(ranges(m, width), passes, f"{passes} passes over X"):
-        strip = replace(block, array=np.array(array[:, start:stop]))
-        yield _dense_plan(strip, samples, half, start), half
+        part = replace(block, array=np.array(array[:, start:stop]))
+        yield _dense_plan(part, samples, half, start)
 
 
-def _dense_plan(block: DenseBlock, samples: Samples, ctx: Context, first: int) -> SortingPlan:
+def _dense_plan(block: DenseBlock, samples: Samples, ctx: Context, first: int) -> Plan:
     """How to sort columns, the first of which is ``first`` of X.
 
     Rows of weight zero are left out: they never count, not as the next value either.
@@ -151,7 +128,7 @@ def _dense_plan(block: DenseBlock, samples: Samples, ctx: Context, first: int) -
     if block.upload is not None:
         width = max(_LEAST_SORT_COLUMNS, block.chunk_size(ctx) // n)
     width = max(1, min(-(-m // ctx.threads), width, most))
-    return SortingPlan(list(ranges(m, width)), sort, column_too_large(n))
+    return list(ranges(m, width)), sort, ctx
 
 
 def _is_memory_map(array: Any) -> bool:
@@ -166,9 +143,7 @@ def _is_memory_map(array: Any) -> bool:
 # --- stored entries --------------------------------------------------------------------------
 
 
-def _sparse_plans(
-    matrix: SparseBlock, samples: Samples, ctx: Context
-) -> Iterator[tuple[SortingPlan, Context]]:
+def _sparse_plans(matrix: SparseBlock, samples: Samples, ctx: Context) -> Iterator[Plan]:
     """The columns that may have a median other than zero.
 
     More than half of a class's weight at zero makes its median zero, and counting shows this for
@@ -176,44 +151,44 @@ def _sparse_plans(
     else. Those left are put in column order, as many at a time as the budget allows, and counted by
     class; the rest is sorted.
     """
-    columns, stored = _perhaps_not_zero(matrix, samples, ctx)
+    xp, stored = matrix.backend.xp, stored_per_column(matrix, ctx)
+    enough = perhaps_not_zero(
+        stored,
+        matrix.nnz,
+        samples.class_weight,
+        lambda: stored_by_class(matrix, samples, ctx),
+        weighted=samples.sample_weight is not None,
+    )
+    columns = xp.nonzero(enough)[0]
+    stored = xp.take(stored, columns)
     # Put in order, an entry takes about 48 bytes on the way.
     cost = np.concatenate([[0], np.cumsum(48 * to_numpy(stored))])
     passes = list(row_ranges(cost, max(1, ctx.budget // 2)))
     for start, stop in ctx.progress(passes, len(passes), f"{len(passes)} passes over X"):
         block = matrix.select(columns[start:stop], ctx, by_row=False)
-        yield _sparse_plan(block, columns[start:stop], samples, ctx), ctx
+        yield _sparse_plan(block, columns[start:stop], samples, ctx)
 
 
-def _perhaps_not_zero(
-    matrix: SparseBlock, samples: Samples, ctx: Context
-) -> tuple[SparseArray, SparseArray]:
-    """The columns that may have a median other than zero in some class, and their entries."""
-    xp, backend = matrix.backend.xp, matrix.backend
-    stored = stored_per_column(matrix, ctx)
-    weighted = samples.sample_weight is not None
-    enough = enough_stored(stored, min(samples.class_weight), weighted=weighted)
-    if worth_a_count_by_class(stored, enough, matrix.nnz, samples.n_classes):
-        held = backend.zeros((samples.n_classes, matrix.shape[1]))
-        ones = replace(matrix, data=_ones(matrix), transform=None)
-        add_class_sums(ones, samples, RawSums(held), ctx)
-        enough = perhaps_half(held, backend.asarray(samples.class_weight))
-    columns = xp.nonzero(enough)[0]
-    return columns, xp.take(stored, columns)
+def stored_by_class(matrix: SparseBlock, samples: Samples, ctx: Context) -> SparseArray:
+    """The weight of the samples of each class that store an entry of each column: (K, m)."""
+    held = matrix.backend.zeros((samples.n_classes, matrix.shape[1]))
+    add_class_sums(_with_ones(matrix), samples, RawSums(held), ctx)
+    return held
 
 
-def _ones(matrix: SparseBlock) -> SparseArray:
-    """As many ones as there are entries, on the backend of the data, in little memory."""
-    if matrix.on_host:
-        return np.broadcast_to(np.ones(1), (matrix.nnz,))
+def _with_ones(matrix: SparseBlock) -> SparseBlock:
+    """The matrix with ones for its values, on the backend of the data, in little memory."""
     here = backend_of(matrix.data)
     with here.current():
-        return here.xp.ones(matrix.nnz, dtype=here.xp.bool)
+        if not matrix.on_host:
+            ones: SparseArray = here.xp.ones(matrix.nnz, dtype=here.xp.bool)
+        else:  # (Compiled loops add float64 as it is, and less is sent to a device.)
+            kind = np.float64 if matrix.has_compiled_loops else np.bool
+            ones = np.broadcast_to(np.ones(1, kind), (matrix.nnz,))
+    return replace(matrix, data=ones, transform=None)
 
 
-def _sparse_plan(
-    block: SparseBlock, columns: SparseArray, samples: Samples, ctx: Context
-) -> SortingPlan:
+def _sparse_plan(block: SparseBlock, columns: SparseArray, samples: Samples, ctx: Context) -> Plan:
     """How to sort some columns, given in column order."""
     # Each entry takes part in about twelve arrays of 8 bytes, each list in about sixteen.
     stored = np.diff(block.host_indptr.astype(np.int64))
@@ -227,55 +202,25 @@ def _sparse_plan(
     size = ctx.budget
     if not block.backend.sync_is_expensive:
         size = min(size, _SORT_BYTES * _SORT_ENTRIES)
-    return SortingPlan(list(row_ranges(cost, size)), sort, column_too_large(block.shape[0]))
+    return list(row_ranges(cost, size)), sort, ctx
 
 
 def absolute_sums(matrix: SparseBlock, per_sample: np.ndarray, ctx: Context) -> SparseArray:
     """Sums of a number for each sample times abs(x), over each column: (m,)."""
-    backend, xp = matrix.backend, matrix.backend.xp
-    factor: SparseArray = backend.asarray(per_sample)
-
-    def add_partition(cut: Partition) -> SparseArray:
-        sums: SparseArray = backend.zeros(matrix.shape[1])
-        if matrix.has_compiled_loops:
-            buffer = np.empty(ctx.chunk)
-            for e in matrix.entries(ctx, *cut):
-                x = buffer[: e.minor.shape[0]]
-                x[:] = e.values
-                np.abs(x, out=x)
-                sparsetools.scale_rows(e.offsets, e.minor, x, per_sample[e.first : e.last])
-                sparsetools.add_at(sums, e.minor, x)
-            return sums
-        for entries in matrix.entries(ctx, *cut):
-            terms = xp.abs(xp.astype(entries.values, xp.float64)) * entries.of_row(factor)
-            add_at(sums, entries.columns(), terms)
-        return sums
-
-    return _sum_partitions(add_partition, matrix, ctx)
+    return _column_sums(replace(matrix, transform=Magnitude()), per_sample, ctx)
 
 
 def stored_per_column(matrix: SparseBlock, ctx: Context) -> SparseArray:
     """How many entries each column stores: int64, shape (m,)."""
     backend, xp = matrix.backend, matrix.backend.xp
-    if not matrix.by_row:
-        indptr = xp.astype(backend.move(matrix.indptr), xp.int64)
-        return indptr[1:] - indptr[:-1]
-
-    def count_partition(cut: Partition) -> SparseArray:
-        counts = backend.zeros(matrix.shape[1], xp.int64)
-        ones = xp.ones(min(ctx.chunk, cut[1] - cut[0]), dtype=xp.int64)
-        for entries in matrix.entries(ctx, *cut):
-            add_at(counts, entries.minor, ones[: entries.minor.shape[0]])
-        return counts
-
-    return _sum_partitions(count_partition, matrix, ctx)
+    if matrix.by_row:
+        return xp.astype(_column_sums(_with_ones(matrix), None, ctx), xp.int64)
+    indptr = xp.astype(backend.move(matrix.indptr), xp.int64)
+    return indptr[1:] - indptr[:-1]
 
 
-def _sum_partitions(
-    add: Callable[[Partition], SparseArray], matrix: SparseBlock, ctx: Context
-) -> SparseArray:
-    parts = ctx.map(add, partitions(matrix.nnz, matrix.shape[1], matrix.backend))
-    sums = next(parts)
-    for part in parts:
-        merge(sums, part, ctx)
-    return sums
+def _column_sums(matrix: SparseBlock, weight: np.ndarray | None, ctx: Context) -> SparseArray:
+    one_class = np.zeros(matrix.shape[0], np.uint8)
+    sums = RawSums(matrix.backend.zeros((1, matrix.shape[1])))
+    add_class_sums(matrix, Samples(matrix.backend, one_class, weight, 1), sums, ctx)
+    return sums.total[0, :]

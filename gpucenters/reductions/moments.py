@@ -28,7 +28,6 @@ from .class_sums import RawSums, add_class_sums, count_nonzero
 #: Threshold on t^2 / (W q) above which q - t^2 / W is inaccurate: it is less than a tenth of q.
 LARGEST_SHARE = 0.9
 
-EXACT_INTEGERS = 2.0**53  # integers below it are exact in float64
 _UNUSED_SUMS = 1024  # for entries that a device cannot drop without waiting
 
 Number = TypeVar("Number", float, Array)
@@ -70,7 +69,7 @@ class CentredSums(NamedTuple):
     centred: Array
     nonzero: Array | None = None
 
-    def add_classes(self, weight: list[float], total: Array, centred: Array) -> None:
+    def add(self, weight: list[float], total: Array, centred: Array) -> None:
         """Add the sums of more samples: K weights, (K, m) sums, (K, m) or (K,) squares.
 
         By Chan's formula: ``C = C_1 + C_2 + (mean_2 - mean_1)^2 W_1 W_2 / (W_1 + W_2)``.
@@ -98,7 +97,7 @@ def add_centred(block: Block, samples: Samples, into: CentredSums, ctx: Context)
     total, centred = _sparse_moments(block, every, samples, ctx)
     if into.centred.ndim == 1:
         centred = row_sums(centred)
-    into.add_classes(samples.class_weight, total, centred)
+    into.add(samples.class_weight, total, centred)
     if into.nonzero is not None:
         unused = block.backend.xp.zeros_like(into.total)
         add_class_sums(block, samples, RawSums(unused, nonzero=into.nonzero), ctx)

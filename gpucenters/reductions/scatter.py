@@ -90,12 +90,13 @@ class Scatter:
 
 def add_scatter(block: Block, samples: Samples, into: ScatterSums, ctx: Context) -> None:
     """Add weights, sums and scatter matrices of each class, in place."""
-    strips = None if isinstance(block, DenseBlock) else _sparse_strips(block, samples, ctx)
+    strips = _sparse_strips(block, samples, ctx)
     if strips is None:
         _add_dense(block, samples, into, ctx)
         return
     matrix, cuts = strips
-    for part, members in ctx.progress(_cut(matrix, cuts, samples), len(cuts), "strips added"):
+    for cut in ctx.progress(cuts, len(cuts), "rows added"):
+        part, members = matrix.rows(*cut, ctx), samples.take(slice(*cut))
         found = _class_scatter(part, members, fourth=into.fourth_moment is not None)
         if found is None:
             _add_dense(part, members, into, replace(ctx, verbose=False))
@@ -108,11 +109,15 @@ def add_higher_moments(block: Block, samples: Samples, into: ScatterSums, ctx: C
     """Add third and fourth moments about the class means, which ``into`` has already, in place."""
     assert into.third_moment is not None
     assert into.fourth_moment is not None
-    strips = None if isinstance(block, DenseBlock) else _sparse_strips(block, samples, ctx)
+    strips = _sparse_strips(block, samples, ctx)
     if strips is None:
         parts = iter([_dense_higher_moments(block, samples, into, ctx)])
     else:
-        parts = (_class_higher_moments(*strip, into, ctx) for strip in _cut(*strips, samples))
+        matrix, cuts = strips
+        parts = (
+            _class_higher_moments(matrix.rows(*cut, ctx), samples.take(slice(*cut)), into, ctx)
+            for cut in cuts
+        )
     for c, third, fourth in chain.from_iterable(parts):
         into.third_moment[c, :] += third
         into.fourth_moment[c] += fourth
@@ -306,10 +311,10 @@ def as_rows(matrix: SparseBlock, ctx: Context) -> SparseBlock:
 
 
 def _sparse_strips(
-    matrix: SparseBlock, samples: Samples, ctx: Context
+    matrix: Block, samples: Samples, ctx: Context
 ) -> tuple[SparseBlock, list[tuple[int, int]]] | None:
     """(CSR, ranges of rows) for `_class_scatter`, or None where dense rows take less time."""
-    if not is_numpy(matrix.backend.xp):
+    if isinstance(matrix, DenseBlock) or not is_numpy(matrix.backend.xp):
         return None
     n, m = matrix.shape
     matrices = samples.n_classes * (1 + matrix.nnz // _STRIP_ENTRIES)
@@ -322,22 +327,6 @@ def _sparse_strips(
     if _COST_OF_PAIR * (stored @ stored) >= dense_cost:
         return None
     return matrix, list(row_ranges(matrix.host_indptr, _STRIP_ENTRIES))
-
-
-def _cut(
-    matrix: SparseBlock, cuts: list[tuple[int, int]], samples: Samples
-) -> Iterator[tuple[SparseBlock, Samples]]:
-    indptr = matrix.host_indptr
-    for first, last in cuts:
-        start, stop = int(indptr[first]), int(indptr[last])
-        part = replace(
-            matrix,
-            data=matrix.data[start:stop],
-            indices=matrix.indices[start:stop],
-            indptr=indptr[first : last + 1] - indptr.dtype.type(start),
-            shape=(last - first, matrix.shape[1]),
-        )
-        yield part, samples.take(slice(first, last))
 
 
 def _class_scatter(

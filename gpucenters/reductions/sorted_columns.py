@@ -17,16 +17,16 @@ from dataclasses import dataclass
 
 from ..arrays import kernels
 from ..arrays.backend import Backend
+from ..arrays.functions import UNIT_ROUNDOFF
 from ..arrays.namespace import array_namespace, is_numpy, to_numpy
 from ..arrays.typing import Array
 from ..blocks.samples import Samples
 
 _INT_LIMIT = 2**63
-_UNIT_ROUNDOFF = 2.0**-53
 
 
 def _tolerance(samples: Samples) -> float:
-    return max(1e-12, 2 * sum(samples.count) * _UNIT_ROUNDOFF)
+    return max(1e-12, 2 * sum(samples.count) * UNIT_ROUNDOFF)
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..arrays.backend import backend_of
 from ..arrays.functions import add_at, repeat_per_row
 from ..arrays.namespace import array_namespace
 from ..arrays.sorting import segment_sort
@@ -29,12 +30,39 @@ def enough_stored(stored: Array, least: float, *, weighted: bool) -> Array:
     return stored > 0 if weighted else 2 * stored >= least
 
 
-def worth_a_count_by_class(stored: Array, enough: Array, entries: int, n_classes: int) -> bool:
-    """Whether so many entries are in columns with enough that a count by class saves time."""
-    if n_classes * stored.shape[0] > entries:
-        return False
+def perhaps_not_zero(
+    stored: Array,
+    entries: int,
+    weight: Sequence[float],
+    by_class: Callable[[], Array],
+    *,
+    weighted: bool,
+) -> Array:
+    """Whether columns of sparse data may have a median other than zero in some class: (m,).
+
+    A class has the median zero, and no other, where less than half of its weight is stored.
+
+    Parameters
+    ----------
+    stored : array of shape (m,)
+        Entries of each column,
+    entries : int
+        and of all columns.
+    weight : K floats
+        W_c.
+    by_class : callable
+        The weight of the entries of each class and column, (K, m): asked for where the number of
+        entries leaves so many in question that it saves time.
+    weighted : bool
+        Whether samples have weights.
+    """
+    enough = enough_stored(stored, min(weight), weighted=weighted)
+    if len(weight) * stored.shape[0] > entries:
+        return enough
     xp = array_namespace(stored)
-    return 8 * int(xp.sum(xp.where(enough, stored, stored * 0))) >= entries
+    if 8 * int(xp.sum(xp.where(enough, stored, stored * 0))) < entries:
+        return enough
+    return perhaps_half(by_class(), backend_of(stored).asarray(weight))
 
 
 def perhaps_half(mass: Array, weight: Array) -> Array:

@@ -24,22 +24,15 @@ from ..blocks.dense import DenseBlock
 from ..blocks.samples import Samples
 from .class_sums import RawSums, add_class_sums
 
-_STRIP = 2**22  # values of the dense rows that a device makes of sparse ones at a time
+_DENSE_VALUES = 2**22  # values of the dense rows that a device makes of sparse ones at a time
 
 
 @dataclass(frozen=True)
 class DenseColumns:
-    """Z = (X[:, columns] - shift) / scale of a few columns, as an array.
-
-    Attributes
-    ----------
-    backend : Backend
-    array : array of shape (n, d), float64
-        Z.
-    """
+    """Z = (X[:, columns] - shift) / scale of a few columns, as an array."""
 
     backend: Backend
-    array: Array
+    array: Array  # Z, (n, d), float64
 
     def product(self, w: Array) -> Array:
         """``Z @ w``: (n,) from (d,)."""
@@ -62,29 +55,19 @@ class DenseColumns:
         return DenseColumns(self.backend, self.backend.xp.take(self.array, chosen, axis=1))
 
     @property
-    def size(self) -> int:
-        """How many values are stored."""
-        return self.array.shape[0] * self.array.shape[1]
+    def stored_values(self) -> int:
+        """How many values are in memory."""
+        return self.array.size
 
 
 @dataclass(frozen=True)
 class SparseColumns:
-    """The same as a sparse matrix that is not centred: the shift is applied to results.
-
-    Attributes
-    ----------
-    backend : Backend
-    matrix : CSR matrix of shape (n, d), float64
-        X[:, columns] / scale.
-    transposed : CSR matrix of shape (d, n), float64
-    shift : array of shape (d,), float64
-        In units of the scale.
-    """
+    """The same as a sparse matrix that is not centred: the shift is applied to results."""
 
     backend: Backend
-    matrix: SparseMatrix
-    transposed: SparseMatrix
-    shift: SparseArray
+    matrix: SparseMatrix  # CSR of shape (n, d), float64: X[:, columns] / scale
+    transposed: SparseMatrix  # CSR of shape (d, n), float64
+    shift: SparseArray  # (d,), in units of the scale
 
     def __post_init__(self) -> None:
         for matrix in (self.matrix, self.transposed):
@@ -116,12 +99,12 @@ class SparseColumns:
 
     def take(self, chosen: SparseArray) -> SparseColumns:
         """Some of these columns."""
-        transposed = self.transposed[chosen]
-        return SparseColumns(self.backend, transposed.T.tocsr(), transposed, self.shift[chosen])
+        part, shift = self.transposed[chosen], self.shift[chosen]
+        return SparseColumns(self.backend, part.T.tocsr(), part, shift)
 
     @property
-    def size(self) -> int:
-        """How many values are stored."""
+    def stored_values(self) -> int:
+        """How many values are in memory."""
         return self.matrix.nnz
 
     def _raw_gram(self, h: SparseArray) -> SparseArray:
@@ -132,7 +115,7 @@ class SparseColumns:
             weighted = sparse_module(xp).csr_matrix(parts, shape=self.matrix.shape)
             return (self.transposed @ weighted).toarray()
         root, out = xp.sqrt(h), self.backend.zeros((d, d))
-        for start, stop in ranges(n, max(1, _STRIP // d)):
+        for start, stop in ranges(n, max(1, _DENSE_VALUES // d)):
             rows = filled(self.matrix[start:stop]) * root[start:stop, None]
             out += gram(rows, self.backend)
         return out
@@ -143,22 +126,12 @@ WorkingColumns: TypeAlias = DenseColumns | SparseColumns
 
 @dataclass(frozen=True)
 class TwoClasses:
-    """The samples of positive weight: class +1 and class -1.
-
-    Attributes
-    ----------
-    block : Block
-    codes : ndarray of shape (n,), uint8
-        1 for class +1, 0 for class -1; of all rows of the block, on the host.
-    rows : ndarray of shape (l,), int64, or None
-        The rows of positive weight; None for all.
-    host_weight : ndarray of shape (l,), float64
-    """
+    """The samples of positive weight: class +1 and class -1."""
 
     block: Block
-    codes: np.ndarray
-    rows: np.ndarray | None
-    host_weight: np.ndarray
+    codes: np.ndarray  # uint8 of shape (n,), of all rows of the block: 1 for class +1, else 0
+    rows: np.ndarray | None  # int64 of shape (l,): those of positive weight; None for all
+    host_weight: np.ndarray  # (l,), float64
 
     @classmethod
     def of(cls, block: Block, samples: Samples, positive: int) -> TwoClasses:

@@ -115,17 +115,6 @@ def solve_bernoulli(sums: ClassSums, ctx: Context, alpha: float) -> BernoulliCen
 
     The loss with all features free is the negative log-likelihood of the smoothed counts:
     ``- sum_c sum_i [f_ci log(f_ci / N_c) + (N_c - f_ci) log(1 - f_ci / N_c)]``.
-
-    Parameters
-    ----------
-    sums : ClassSums
-    ctx : Context
-    alpha : float
-        Positive.
-
-    Returns
-    -------
-    BernoulliCenters
     """
     backend, weight, total = sums.backend, sums.class_weight, sums.total
     xp, m = backend.xp, total.shape[1]
@@ -174,29 +163,14 @@ def _gain(
 ) -> Array:
     """How much the log-likelihood grows if a feature is free: Theorem 1, for any number of classes.
 
-    With f_c = total_c + alpha, N_c = W_c + 2 alpha, F and N their sums over the classes, q = F / N,
-    e_c = f_c N - F N_c and phi(z) = (1 + z) log(1 + z) - z:
+    From class sums, (K, d), and ``weights``, W_c, which ``weight`` has on the device, (K, 1). With
+    f_c = total_c + alpha, N_c = W_c + 2 alpha, F and N their sums over the classes (``rest`` is
+    N - F), q = F / N, e_c = f_c N - F N_c and phi(z) = (1 + z) log(1 + z) - z:
 
         gain = sum_c N_c [ q phi(e_c / (N_c F)) + (1 - q) phi(-e_c / (N_c (N - F))) ]
 
     Each term is non-negative, and exactly 0 where the shares of all classes are equal. (The
     textbook difference of f log f terms goes negative there.)
-
-    Parameters
-    ----------
-    total : array of shape (K, d)
-        Class sums.
-    f, rest : arrays of shape (d,)
-        F and N - F: sums over the classes of the smoothed counts (`_counts`).
-    weights : list of K floats
-        W_c.
-    weight : array of shape (K, 1)
-        The same on the device.
-    alpha : float
-
-    Returns
-    -------
-    array of shape (d,)
     """
     xp, (k, _), total_weight = array_namespace(total), weight.shape, sum(weights)
     n = total_weight + 2 * k * alpha

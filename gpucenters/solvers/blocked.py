@@ -12,56 +12,47 @@ from typing import Any, NamedTuple
 
 from ..arrays.backend import Backend
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, to_float
+from ..arrays.functions import EPS, array_namespace, chi2_tail, f_tail, to_float, to_host
 from ..arrays.typing import Array
 from ..blocks.validation import raise_overflow
 from ..statistics.base import Statistics
 from .bernoulli import bernoulli_gain
 from .gaussian import class_variances
 from .poisson import dispersion_divisor, pearson_excess, poisson_gain
-from .scaling import EPS, zero_up_to
+from .scaling import zero_up_to
 
 
 class Blocked(NamedTuple):
-    """The gains of m features within blocks, and the statistics of tests.
+    """The gains of m features within blocks, and tests of them, on the host.
 
     Attributes
     ----------
     gain : array of shape (m,), float64
-    statistic : array of shape (m,), float64
-        Of a likelihood-ratio test, twice the gain without smoothing; with ``residual``, of an F
-        test.
+    pvalues : array of shape (m,), float64
+        Of tests of the gain without smoothing; 1 where nothing is tested.
     degrees : array of shape (m,), float64
-        Degrees of freedom of the statistic; 0 where nothing is tested.
-    residual : float or None
-        Degrees of freedom of the denominator of F.
+        Their degrees of freedom; 0 where nothing is tested.
     centers : array of shape (K, m), float64
         Class centers standardised to the same blocks: means of those of the blocks that have all K
         classes, by the harmonic mean of the class weights there. NaN where there is none.
     """
 
     gain: Array
-    statistic: Array
+    pvalues: Array
     degrees: Array
-    residual: float | None
     centers: Array
 
 
 class WithinBlocks:
-    """Sums over blocks; a subclass adds what is its own (`_add`) and solves (`_solve`).
+    """Sums over blocks, each of which may lack some of the classes.
 
-    Parameters
-    ----------
-    backend : Backend
-    n_classes : int
-        K, of which a block may lack some.
-    n_features : int
+    A subclass adds what is its own (`_add`) and solves (`_solve`).
     """
 
     def __init__(self, backend: Backend, n_classes: int, n_features: int) -> None:
         self.backend = backend
         self.n_classes = n_classes
-        #: Of all cells, which are the classes of each block.
+        # Of all cells, which are the classes of each block.
         self.weight: list[float] = []
         self.count: list[int] = []
         self.gain, self.degrees = (backend.zeros(n_features) for _ in range(2))
@@ -93,23 +84,30 @@ class WithinBlocks:
         raise NotImplementedError
 
     def solve(self, ctx: Context) -> Blocked:
-        """The gains, from all blocks.
-
-        Raises
-        ------
-        ValueError
-            Where no block has two classes; where values overflow.
-        """
+        """The gains, from all blocks; raises a ValueError where values overflow."""
         xp = self.backend.xp
         gain, statistic, residual = self._solve(ctx)
         if not bool(xp.all(xp.isfinite(gain))):
-            raise_overflow(int(xp.nonzero(~xp.isfinite(gain))[0][0]))
-        nan = xp.full_like(self._centers, math.nan)
-        centers = self._centers / self._shares if self._shares else nan
-        return Blocked(gain, statistic, self.degrees, residual, centers)
+            raise_overflow(xp.isfinite(gain))
+        degrees = to_host(self._tested)
+        if residual is None:
+            pvalues = chi2_tail(statistic, degrees)
+        else:
+            pvalues = f_tail(statistic, degrees, residual)
+        centers = self._centers / (self._shares or math.nan)
+        return Blocked(to_host(gain), pvalues, to_host(self.degrees), to_host(centers))
+
+    @property
+    def _tested(self) -> Array:
+        """Degrees of freedom, 1 where nothing is tested: the statistic is 0 there."""
+        return self.backend.xp.maximum(self.degrees, self.backend.xp.ones_like(self.degrees))
 
     def _solve(self, ctx: Context) -> tuple[Array, Array, float | None]:
-        """(gain, statistic, residual degrees of freedom)."""
+        """(gain, statistic, residual degrees of freedom).
+
+        The statistic is that of a likelihood-ratio test, twice the gain without smoothing; with
+        residual degrees of freedom, the denominator's, that of an F test.
+        """
         raise NotImplementedError
 
 
@@ -158,8 +156,7 @@ class PoissonBlocks(WithinBlocks):
             return self.gain, 2 * self.ratio, None
         xp, left = self.backend.xp, dispersion_divisor(self.weight, self.count)
         dispersion = xp.maximum(self.excess / left, xp.ones_like(self.excess))
-        some = xp.maximum(self.degrees, xp.ones_like(self.degrees))
-        return self.gain / dispersion, 2 * self.ratio / some / dispersion, left
+        return self.gain / dispersion, 2 * self.ratio / self._tested / dispersion, left
 
 
 class GaussianBlocks(WithinBlocks):
@@ -178,11 +175,8 @@ class GaussianBlocks(WithinBlocks):
         self.between, self.within = (backend.zeros(n_features) for _ in range(2))
 
     def _add(self, part: slice, statistics: Any, size: Array) -> None:
-        sums, weight = (
-            (statistics.total[:, part], statistics.centred_at(part)),
-            statistics.class_weight,
-        )
-        variance, between, _ = class_variances(*sums, statistics, 0)
+        total, weight = statistics.total[:, part], statistics.class_weight
+        variance, between, _ = class_variances(total, statistics.centred_at(part), statistics, 0)
         self.within[part] += self.backend.xp.sum(size * variance, axis=0)
         self.between[part] += sum(weight) * between
         self.degrees[part] += float(len(weight) - 1)
@@ -206,8 +200,7 @@ class GaussianBlocks(WithinBlocks):
             )
         gain = weight / 2 * xp.log1p(smoothed)
         gain = zero_up_to(xp.zeros_like(gain) + weight * (n * EPS) ** 2, gain)
-        some = xp.maximum(self.degrees, xp.ones_like(self.degrees))
-        return gain, ratio(0.0) / some * left, left
+        return gain, ratio(0.0) / self._tested * left, left
 
 
 def _where(condition: Array, number: float) -> Array:

@@ -44,16 +44,10 @@ class Centers:
     @property
     def reads_all_features(self) -> bool:
         """Whether scores need the values of X outside of the support too."""
-        return False
+        return self.mixes_features
 
     def select(self, k: Any, ctx: Context | None = None) -> Selection:
-        """The features for this k.
-
-        Parameters
-        ----------
-        k : int, float or "all"
-        ctx : Context, optional
-        """
+        """The features for this k: an int, float or "all"."""
         raise NotImplementedError
 
     def select_each(self, ks: list[int], ctx: Context) -> Iterator[Selection]:
@@ -106,24 +100,24 @@ class Centers:
 
     def to(self, backend: Backend) -> Self:
         """These centers on another backend."""
-        changes: dict[str, Any] = {"backend": backend, **self._arrays(backend.move)}
-        return replace(self, **changes)
+        return replace(self, backend=backend, **self._moved(backend.move))
 
-    def _arrays(self, move: Callable[[Array], Array]) -> dict[str, Array | None]:
+    def _moved(self, move: Callable[[Array], Array]) -> dict[str, Any]:
+        """The fields that are on the device, elsewhere."""
         values = {name: getattr(self, name) for name in self.ARRAYS}
         return {name: None if a is None else move(a) for name, a in values.items()}
 
     def __getstate__(self) -> dict[str, Any]:
         """Host arrays, and the name of the device: no module."""
         state = {f.name: getattr(self, f.name) for f in fields(self)}
-        return state | self._arrays(to_host) | {"backend": self.backend.state()}
+        return state | self._moved(to_host) | {"backend": self.backend.state()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """On the device that the pickle names, or on the host where CUDA cannot be used."""
         backend = restore_or_host(state["backend"])
         self.__dict__.update(state, backend=backend)
         with backend.current():
-            self.__dict__.update(self._arrays(backend.move))
+            self.__dict__.update(self._moved(backend.move))
 
 
 @dataclass(frozen=True)
@@ -189,7 +183,7 @@ class SparseCenters(Centers):
         return linear_terms(self.linear_form(ranking, log_prior), ranking, log_prior)
 
 
-# Centers of which only those of a support are kept: the same predictions from less.
+# --- centers of which only those of a support are kept: the same predictions from less ---------
 
 
 @dataclass(frozen=True)
@@ -260,30 +254,16 @@ class SupportCenters(Centers):
         return found if centers.mixes_features else replace(found, columns=support)
 
     def to(self, backend: Backend) -> Self:
-        selection, kept = self.selection.to(backend), self.kept.to(backend)
-        return replace(self, backend=backend, selection=selection, kept=kept)
+        return replace(super().to(backend), kept=self.kept.to(backend))
 
-    def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"selection": self.selection.on_host()}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        with self.backend.current():
-            self.__dict__["selection"] = self.selection.to(self.backend)
+    def _moved(self, move: Callable[[Array], Array]) -> dict[str, Any]:
+        return {"selection": self.selection.moved(move)}
 
 
 def keep_support(centers: Centers, selection: Selection, n_features: int, ctx: Context) -> Centers:
-    """The centers with what the features of a selection need.
+    """The centers with what the features of a selection need, of the ``n_features`` of X.
 
     As they are if these are all features, or if there is one solution for all.
-
-    Parameters
-    ----------
-    centers : Centers
-    selection : Selection
-    n_features : int
-        How many features X has.
-    ctx : Context
     """
     if selection.support.shape[0] == n_features or not centers.for_every_k:
         return centers

@@ -20,13 +20,11 @@ from ..arrays.double_double import (
     total,
     two_product,
 )
-from ..arrays.functions import array_namespace, backend_of, index_mask, to_host
+from ..arrays.functions import UNIT_ROUNDOFF, array_namespace, backend_of, index_mask, to_host
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.padded_rows import padded_rows
 
-# The relative error of one float64 operation, at most.
-UNIT_ROUNDOFF = 2.0**-53
 # A difference of scores: the least number that no device flushes to zero.
 _LEAST = 2.0**-1022
 
@@ -105,20 +103,13 @@ def compare_close_scores(
     form_of : callable
         The `PairForm` of two classes.
     log_prior : list of K floats
-    block : Block
-        X.
-    columns : array of shape (d,)
-        The features that the scores read.
-    ctx : Context
+    block, columns : Block and array of shape (d,)
+        X, and its features that the scores read.
     relative : bool
         Whether the scores of the rows that were compared again are less the best of the row, as is
         enough for probabilities: near a large score their differences are rounding.
     rows : array of shape (r,), optional
         The rows that may be close; by default all.
-
-    Returns
-    -------
-    array of the shape of ``scores``
     """
     xp = array_namespace(scores)
 

@@ -9,17 +9,16 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..arrays.backend import Backend
-from ..arrays.functions import to_floats, to_host
+from ..arrays.functions import EPS, to_floats, to_host
 from ..arrays.linalg import gram
 from ..arrays.namespace import is_sparse
 from ..arrays.typing import Array
 from ..statistics.cross_moments import CrossMoments
 from .data import as_number
 from .scaling import (
-    EPS,
     are_repetitions,
     first_features,
-    separating_features,
+    scale_of_sums,
     variance_divisor,
     variance_over_all,
 )
@@ -45,16 +44,16 @@ def check_covariance(covariance: Any, shrinkage: Any) -> None:
             f"shrinkage={shrinkage!r} is not valid: use 'auto', None, a number in [0, 1] or "
             "'ledoit-wolf'."
         )
-    if named and shrinkage == "ledoit-wolf" and not is_named(covariance, "pooled"):
+    if named and shrinkage == "ledoit-wolf" and not is_pooled(covariance):
         raise ValueError(
             "shrinkage='ledoit-wolf' is estimated from the residuals within the classes: it needs "
             "covariance='pooled'."
         )
 
 
-def is_named(parameter: Any, name: str) -> bool:
-    """Whether a parameter, which may be an array, is this string."""
-    return isinstance(parameter, str) and parameter == name
+def is_pooled(covariance: Any) -> bool:
+    """Whether this is the covariance within the classes, and no other one or a matrix."""
+    return isinstance(covariance, str) and covariance == "pooled"
 
 
 def given_covariance(covariance: Any, n_features: int, backend: Backend) -> Array:
@@ -279,8 +278,9 @@ def _describe(values: list[float], moments: CrossMoments, covariance: Any) -> st
     if not isinstance(covariance, str):
         return what
     if covariance == "pooled":
-        found = separating_features(moments, moments.within_squares())
-        if which := first_features(found):
+        within, weight = moments.within_squares()[None, :], sum(moments.class_weight)
+        found = scale_of_sums(moments.total, within, moments, "pooled", weight)
+        if which := first_features(found.separates):
             return (
                 f"{what} Some are constant within each class but differ between classes: {which}."
             )
@@ -303,7 +303,7 @@ def _regularize(
     ``values`` are those before any shrinkage; the warning begins with ``why``.
     """
     amount, how = 0.0, "the least that makes it regular"
-    if is_named(covariance, "pooled"):
+    if is_pooled(covariance):
         if moments.fourth_moment is None and read_again is not None:
             read_again()
         if moments.fourth_moment is not None:

@@ -1,4 +1,4 @@
-"""From what users give to what solvers read: data, exposures, smoothing and priors."""
+"""What users give, as solvers read it: data, exposures, and parameters of several models."""
 
 from __future__ import annotations
 
@@ -71,15 +71,8 @@ def exposed_samples(
 ) -> Samples:
     """The samples with their exposures, where the sums of a model need them.
 
-    Parameters
-    ----------
-    block : Block
-    samples : Samples
-    kind : {"total", "unit", "given"}
-    given : array of shape (n,), of any library, or None
-    ctx : Context
-    squares : bool
-        Whether squares are divided by the exposures.
+    ``kind`` is "total", "unit" or "given", as (n,) numbers of any library; ``squares`` says whether
+    squares are divided by the exposures.
 
     Raises
     ------
@@ -88,8 +81,8 @@ def exposed_samples(
     """
     if kind == "given":
         samples, xp = samples.with_exposure(given), block.backend.xp
-        exposure, weights = samples.backend_exposure, samples.backend_weights
-        if exposure is not None:
+        if samples.exposure is not None:
+            exposure, weights = block.backend.asarray(samples.exposure), samples.backend_weights
             if weights is not None:  # what is left out needs none
                 exposure = xp.where(weights > 0, exposure, xp.ones_like(exposure))
             require_exposure(block, exposure, ctx)
@@ -103,14 +96,7 @@ def exposed_samples(
 
 
 def require_exposure(block: Block, exposure: Array, ctx: Context) -> None:
-    """Raise a ValueError for a row without exposure that has counts.
-
-    Parameters
-    ----------
-    block : Block
-    exposure : array of shape (n,)
-    ctx : Context
-    """
+    """Raise a ValueError for a row that has counts, but no ``exposure`` (n,)."""
     xp = block.backend.xp
     if not bool(xp.any(exposure == 0)):
         return
@@ -122,7 +108,7 @@ def require_exposure(block: Block, exposure: Array, ctx: Context) -> None:
         )
 
 
-# --- numbers: smoothing of counts, and priors of classes ---------------------------------------
+# --- parameters that several models have: smoothing, scales and priors -------------------------
 
 
 def as_number(value: Any) -> float:
@@ -146,6 +132,12 @@ def check_alpha(alpha: Any) -> float:
     return max(value, _LEAST_ALPHA)
 
 
+def check_scale(scale: str | None) -> None:
+    """Raise a ValueError for an unknown scale."""
+    if scale is not None and (not isinstance(scale, str) or scale not in ("std", "pooled")):
+        raise ValueError(f"scale={scale!r} is not valid: use None, 'std' or 'pooled'.")
+
+
 def log_priors(priors: object, weight: tuple[float, ...]) -> list[float]:
     """Log priors of the classes.
 
@@ -162,14 +154,11 @@ def log_priors(priors: object, weight: tuple[float, ...]) -> list[float]:
     ValueError
         For anything else.
     """
+    check_priors(priors)
     if isinstance(priors, str) and priors == "empirical":
         return [_log(w / sum(weight)) for w in weight]
-    if isinstance(priors, str):
-        if priors != "uniform":
-            raise ValueError(f"priors={priors!r} is not valid: use {_ACCEPTED['priors']}.")
-        return [_log(w > 0) for w in weight]
-    values = _given_priors(priors, len(weight), "priors")
-    if len(set(values)) == 1:
+    values = [] if isinstance(priors, str) else _given_priors(priors, len(weight), "priors")
+    if len(set(values)) < 2:
         return [_log(w > 0) for w in weight]
     return _of_those_with_weight(values, weight)
 
@@ -203,8 +192,8 @@ def _given_priors(priors: object, k: int, name: str) -> list[float]:
 
 def check_priors(priors: object) -> None:
     """Raise for a name that is none, before the classes are known."""
-    if isinstance(priors, str):
-        log_priors(priors, (1.0, 1.0))
+    if isinstance(priors, str) and priors not in ("uniform", "empirical"):
+        raise ValueError(f"priors={priors!r} is not valid: use {_ACCEPTED['priors']}.")
 
 
 def class_log_prior(fit_prior: bool, class_prior: object, weight: tuple[float, ...]) -> list[float]:

@@ -9,13 +9,13 @@ from typing import NamedTuple, Protocol
 
 from ..arrays.backend import Backend
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, backend_of, row_sums, to_host
+from ..arrays.functions import UNIT_ROUNDOFF, array_namespace, backend_of, row_sums, to_host
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.padded_rows import padded_rows
 from ..reductions.products import product, product_and_bound, products
 from ..reductions.segment_sums import LinearTerms, Terms
-from .close_scores import UNIT_ROUNDOFF, PairForm, Rounding, compare_close_scores
+from .close_scores import PairForm, Rounding, compare_close_scores
 
 # One row in so many: from there on a second product with all rows takes less time than to gather
 # those where rounding may decide.
@@ -67,46 +67,27 @@ def squared_distance_form(
         a_ci = free_ci - tied_i
 
     It is centred at the tied center: the textbook difference of squared norms flips predictions
-    where features have large offsets.
-
-    Parameters
-    ----------
-    free, tied : arrays of shapes (K, d) and (d,)
-        Centers on the support.
-    scale : array of shape (d,), or None
-    log_prior : list of K floats
-    backend : Backend
+    where features have large offsets. ``free`` (K, d), ``tied`` (d,) and ``scale`` (d,) are those
+    of the support.
     """
-    xp = backend.xp
+    xp, (k, d) = backend.xp, free.shape
+    unit = xp.ones_like(tied) if scale is None else scale * scale
     difference, base = free - tied, None
-    if free.shape[0] == 2:
+    if k == 2:
         # The midpoint of two centers is the tied one, so that only the priors remain.
         slope = 2 * (free[1:, :] - free[:1, :])
         constant = backend.asarray([2 * (log_prior[1] - log_prior[0])])
     else:
         slope = 2 * difference
-        square = difference * difference
-        base = -(square if scale is None else square / (scale * scale))
+        base = -(difference * difference / unit)
         constant = 2 * backend.asarray(log_prior)
-    if scale is not None:
-        slope = slope / (scale * scale)
-    rounding = _rounding(free, difference, scale, log_prior)
-    return LinearForm(tied, xp.permute_dims(slope, (1, 0)), constant, base, rounding)
-
-
-def _rounding(
-    free: Array, difference: Array, scale: Array | None, log_prior: list[float]
-) -> Rounding:
-    """A bound on the rounding of the score of each class of `squared_distance_form`.
-
-    Of the centers, of their differences, and of the sum over d features, to the first order.
-    """
-    xp, d = array_namespace(free), free.shape[1]
+    coef = xp.permute_dims(slope / unit, (1, 0))
+    # The rounding of the centers, of their differences, and of the sum over d features, to the
+    # first order.
     theta, a = xp.max(xp.abs(free), axis=0), xp.max(xp.abs(difference), axis=0)
-    coef, square = 2 * (d + 8) * a + 8 * theta, a * (8 * theta + (d + 8) * a)
-    if scale is not None:
-        coef, square = coef / (scale * scale), square / (scale * scale)
-    return Rounding(UNIT_ROUNDOFF * coef, UNIT_ROUNDOFF * xp.sum(square) + of_priors(log_prior))
+    size, square = (2 * (d + 8) * a + 8 * theta) / unit, a * (8 * theta + (d + 8) * a) / unit
+    bound = UNIT_ROUNDOFF * xp.sum(square) + of_priors(log_prior)
+    return LinearForm(tied, coef, constant, base, Rounding(UNIT_ROUNDOFF * size, bound))
 
 
 def of_priors(log_prior: list[float]) -> float:

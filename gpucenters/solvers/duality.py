@@ -83,18 +83,10 @@ def _shares(t: float) -> tuple[float, float]:
 
 
 def meet(cuts: list[TwoClassCut], p: list[float]) -> tuple[list[int], list[float]] | None:
-    """The cuts that meet in the least point of their maximum, and their shares there.
+    """The numbers of the cuts that meet in the least point of their maximum, and their shares.
 
-    Parameters
-    ----------
-    cuts : list of TwoClassCut
-        The last one is new; it is the largest at p.
-    p : list of 2 floats
-        The least point of the maximum of the others.
-
-    Returns
-    -------
-    tuple of lists, or None where rounding, or a third cut, leaves no such point
+    The last cut is new: it is the largest at p, the least point of the maximum of the others. None
+    where rounding, or a third cut, leaves no such point.
     """
     *others, new = cuts
     end = new.least_at
@@ -131,20 +123,11 @@ def _crossing(new: TwoClassCut, other: TwoClassCut, above: float, below: float) 
 
 @dataclass(frozen=True)
 class Cut:
-    """A set of k features, and what its sum of h_i is at any p.
+    """A set of k features, and what its sum of h_i is at any p."""
 
-    Attributes
-    ----------
-    support : array of int64 of shape (k,)
-    mass : array of shape (K,), float64, on the host
-        B_c.
-    const : float
-        The sum of h_i at the origin of the logarithms.
-    """
-
-    support: Array
-    mass: Array
-    const: float
+    support: Array  # int64 of shape (k,)
+    mass: Array  # B_c: (K,), on the host
+    const: float  # the sum of h_i at the origin of the logarithms
 
     @classmethod
     def of(cls, f: Array, support: Array, value: float, logs: Any) -> Self:
@@ -156,23 +139,12 @@ class Cut:
 
 @dataclass(frozen=True)
 class DualPoint:
-    """The solution of the dual.
+    """The solution of the dual."""
 
-    Attributes
-    ----------
-    p : list of K floats
-        Shares of the classes.
-    value : float
-        The sum of the k largest h_i(p): no support has more.
-    h : array of shape (d,)
-        h_i(p).
-    supports : list of arrays of shape (k,)
-        The k largest at p, and those of the cuts that meet there: the two sides of a kink.
-    """
-
-    p: list[float]
-    value: float
-    h: Array
+    p: list[float]  # K shares of the classes
+    value: float  # the sum of the k largest h_i(p): no support has more
+    h: Array  # h_i(p): (d,)
+    # The k largest at p, and those of the cuts that meet there: the two sides of a kink; each (k,).
     supports: list[Array]
 
 
@@ -183,19 +155,11 @@ def solve_dual(
     slack: Callable[[], float] = lambda: 0.0,
     h: Array | None = None,
 ) -> DualPoint:
-    """Minimise the sum of the k largest h_i over the simplex.
+    """Minimise the sum of the k largest h_i over the simplex, from smoothed class sums f, (K, d).
 
-    Parameters
-    ----------
-    f : array of shape (K, d), float64, positive
-    k : int, at most d
-    p : list of K positive floats that sum to 1
-        Where to start.
-    slack : callable
-        How far above the minimum the value may be; asked for after some cuts, since few problems of
-        two classes need so many.
-    h : array of shape (d,), optional
-        h_i(p), where it is known.
+    Starts at the shares p, where h_i(p) may be known: h, (d,). ``slack()`` is how far above the
+    minimum the value may be: asked for after some cuts, since few problems of two classes need so
+    many.
     """
     xp, backend = array_namespace(f), backend_of(f)
     origin, h_origin = p, divergence(f, p) if h is None else h

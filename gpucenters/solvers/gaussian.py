@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from .._docstrings import filled
 from ..arrays.cached import cached_property
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, index_mask, row_sums, to_float
+from ..arrays.functions import EPS, UNIT_ROUNDOFF, array_namespace, index_mask, row_sums, to_float
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import Samples
@@ -20,12 +20,11 @@ from ..reductions.products import product
 from ..statistics.base import Recipe, Statistics
 from ..statistics.moments import ClassMoments
 from .centers import SparseCenters
-from .close_scores import UNIT_ROUNDOFF
 from .data import as_number, solve_from_data
 from .decisions import Decision, PathTerms, of_priors
 from .divergence import log_excess
 from .l2 import class_deviations, zero_if_constant
-from .scaling import EPS, check_underflow, zero_up_to
+from .scaling import check_underflow, zero_up_to
 
 #: Tied mean, deviation of the class mean, 1 / variance and log(variance) / 2: four (K, d).
 Params = tuple[Array, ...]
@@ -218,21 +217,11 @@ def gaussian_gain(
 ) -> tuple[Array, Array]:
     """(gain, pooled and smoothed variances of the classes) of some features: shapes (b,), (K, b).
 
+    From v_c, the variances of the classes, (K, b), and b, that of the class means, (b,):
     ``gain = W/2 [log(1 + b/u) + sum_c p_c g(z_c)]`` with ``g(z) = z - log(1 + z)``, where u is the
     mean u_c, ``u_c = (1 - a) v_c + a vbar + e``, and ``z_c = u_c / u - 1``. The first term is that
     of one-way analysis of variance, the second that of Bartlett's test. Up to W (n eps)^2 it is the
-    rounding of sums of n samples, and 0.
-
-    Parameters
-    ----------
-    variance : array of shape (K, b)
-        v_c, the variances of the classes.
-    between : array of shape (b,)
-        b: the variance of the class means.
-    classes : Statistics or Samples
-        What has the weights of the classes.
-    pooling, epsilon : float
-        a and e.
+    rounding of sums of n samples, and 0. (a is ``pooling``, e ``epsilon``.)
     """
     xp, weight, total = array_namespace(variance), classes.class_weight, sum(classes.class_weight)
     off = variance - variance[0, :]
@@ -268,17 +257,9 @@ def class_variances(
 ) -> tuple[Array, Array, Array]:
     """(v_c, variance of the class means, variance of all samples) of some features.
 
-    Variances that are those of rounding are 0; all three where a feature is constant.
-
-    Parameters
-    ----------
-    total, centred : arrays of shape (K, b)
-        Class sums, and sums of squares about the class means.
-    classes : Statistics or Samples
-        What has the weights of the classes, and the numbers of their samples.
-    ddof : float
-    shift : array of shape (b,), or 0
-        What the values were reduced by before they were summed.
+    From class sums and sums of squares about the class means, (K, b), of values that were reduced
+    by a ``shift``, (b,). Variances that are those of rounding are 0; all three where a feature is
+    constant.
     """
     backend, weight, n = classes.backend, classes.class_weight, sum(classes.count)
     xp, w = backend.xp, backend.asarray(weight)[:, None]
@@ -304,20 +285,7 @@ def solve_gaussian(
     """Sparse Gaussian naive Bayes from class moments.
 
     The loss is the negative log-likelihood with all features free, those that are constant left
-    out: ``sum_i sum_c W_c/2 (log(2 pi u_ci) + 1)``.
-
-    Parameters
-    ----------
-    moments : ClassMoments
-        With second moments for each feature.
-    ctx : Context
-    pooling : float in [0, 1]
-    var_smoothing : float
-    ddof : {0, 1}
-
-    Returns
-    -------
-    GaussianCenters
+    out: ``sum_i sum_c W_c/2 (log(2 pi u_ci) + 1)``. The moments have second ones for each feature.
 
     Raises
     ------
@@ -351,8 +319,7 @@ def solve_gaussian(
     if epsilon == 0:
         _require_variance(variance, of_all, moments)
     if not math.isfinite(loss) or not bool(xp.all(xp.isfinite(gain))):
-        bad = xp.nonzero(~xp.isfinite(gain))[0]
-        raise_overflow(int(bad[0]) if bad.shape[0] else 0)
+        raise_overflow(xp.isfinite(gain))
     return GaussianCenters(backend, tuple(weight), gain, loss, None, total, variance, epsilon)
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from .._docstrings import filled
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, clip_negative, to_float
+from ..arrays.functions import UNIT_ROUNDOFF, array_namespace, clip_negative, to_float
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import Samples
@@ -20,10 +21,9 @@ from ..reductions.segment_sums import DistanceTerms
 from ..reductions.sorted_columns import SortedColumns
 from ..statistics.base import Recipe, Statistics
 from .centers import SparseCenters
-from .close_scores import UNIT_ROUNDOFF
-from .data import solve_from_data
+from .data import check_scale, solve_from_data
 from .decisions import Decision, PathTerms
-from .scaling import Scale, check_scale, feature_scale, separation, warn_of_separating, zero_up_to
+from .scaling import Scale, feature_scale, separation, warn_of_separating, zero_up_to
 
 
 def midpoint(low: Array, high: Array) -> Array:
@@ -125,14 +125,13 @@ def solve_l1(block: Block, samples: Samples, ctx: Context, scale: str | None = N
         finite = bool(xp.all(xp.isfinite(loss)))
     if not finite:
         block.check_finite(False, ctx)
-        raise_overflow(int(xp.nonzero(~xp.isfinite(loss))[0][0]))
+        raise_overflow(xp.isfinite(loss))
     if sigma is not None:
         gain = scaled_l1_gain(gain, loss, scales, moments)
         loss = loss / sigma
     total_loss = to_float(xp.sum(loss))
     if not bool(xp.all(xp.isfinite(gain))) or not math.isfinite(total_loss):
-        bad = xp.nonzero(~(xp.isfinite(gain) & xp.isfinite(loss)))[0]
-        raise_overflow(int(bad[0]) if bad.shape[0] else 0)
+        raise_overflow(xp.isfinite(gain) & xp.isfinite(loss))
     return L1Centers(backend, tuple(samples.class_weight), gain, total_loss, sigma, free, tied)
 
 
@@ -233,8 +232,5 @@ def l1_centers(
            [2., 1.]])
     """
     check_scale(scale)
-
-    def solve(block: Block, samples: Samples, ctx: Context) -> L1Centers:
-        return solve_l1(block, samples, ctx, scale)
-
+    solve = partial(solve_l1, scale=scale)
     return solve_from_data(solve, X, y, n_classes, sample_weight, device, memory_budget)

@@ -20,12 +20,11 @@ from ..statistics.base import Recipe, Statistics
 from ..statistics.moments import ClassMoments
 from .centers import SparseCenters
 from .close_scores import PairForm, pair_form
-from .data import solve_from_data
+from .data import check_scale, solve_from_data
 from .decisions import LinearForm, squared_distance_form
 from .scaling import (
     SMALLEST_SIZE,
     Scale,
-    check_scale,
     check_underflow,
     is_constant,
     scale_divisor,
@@ -180,10 +179,8 @@ def _check(gain: Array, loss: float, total: Array) -> None:
     saved = to_float(xp.sum(gain))
     if loss + saved < SMALLEST_SIZE**2 and 0 < to_float(xp.max(xp.abs(total))) < SMALLEST_SIZE:
         raise ValueError("the values of X are too small: their squares underflow. Rescale X.")
-    if not math.isfinite(saved):
-        bad = xp.nonzero(~xp.isfinite(gain))[0]
-        if bad.shape[0]:
-            raise_overflow(int(bad[0]))
+    if not math.isfinite(saved) and not bool(xp.all(xp.isfinite(gain))):
+        raise_overflow(xp.isfinite(gain))
     if not math.isfinite(loss):
         raise ValueError("the values of X are too large: their squares overflow float64.")
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from ..arrays.context import Context
 from ..arrays.double_double import Double
-from ..arrays.functions import to_float
+from ..arrays.functions import UNIT_ROUNDOFF, to_float
 from ..arrays.linalg import one_blas_thread, quadratic_forms
 from ..arrays.typing import Array
 from ..blocks import Block
@@ -19,7 +19,7 @@ from ..reductions.products import product
 from ..reductions.segment_sums import LinearTerms
 from ..statistics.cross_moments import CrossMoments
 from .centers import SparseCenters
-from .close_scores import UNIT_ROUNDOFF, PairForm, Rounding, pair_form
+from .close_scores import PairForm, Rounding, pair_form
 from .covariance import Shrinkage, whitening
 from .decisions import (
     Decision,
@@ -163,10 +163,6 @@ def solve_mahalanobis(
         See `whitening`.
     read_again : callable, optional
         Adds third and fourth moments to ``moments``; called where "auto" needs them.
-
-    Returns
-    -------
-    MahalanobisCenters
 
     Raises
     ------

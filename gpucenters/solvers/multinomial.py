@@ -244,15 +244,6 @@ def solve_multinomial(
 ) -> MultinomialCenters:
     """Sparse multinomial naive Bayes from class sums, to be solved for each k.
 
-    Parameters
-    ----------
-    sums : ClassSums
-    ctx : Context
-    alpha : float
-        Positive.
-    tol : float
-        See `check_tol`.
-
     Raises
     ------
     ValueError

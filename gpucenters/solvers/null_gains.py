@@ -35,19 +35,10 @@ _OF_MEANS = 2.0**-48  # of the mean of a class, by the sum of the absolute value
 
 @dataclass(frozen=True)
 class Run:
-    """Some columns under p permutations of the labels: to a model b * p features.
-
-    Attributes
-    ----------
-    panel : Panel
-    columns : array of integers of shape (b,)
-        Their numbers in X.
-    labels : PermutedCodes
-    ctx : Context
-    """
+    """Some columns under p permutations of the labels: to a model b * p features."""
 
     panel: Panel
-    columns: Array
+    columns: Array  # their numbers in X: integers, (b,)
     labels: PermutedCodes
     ctx: Context
 
@@ -118,14 +109,7 @@ class NullGain:
 
 
 def l2_null_gain(scale: str | None, sigma: Array | None) -> NullGain:
-    """Gains of l2 centers.
-
-    Parameters
-    ----------
-    scale : {None, "std", "pooled"}
-    sigma : array of shape (m,), or None
-        For "std", which does not depend on the labels.
-    """
+    """Gains of l2 centers; ``sigma``, (m,), is the scale "std", the same for all labels."""
 
     def gain(run: Run) -> Array:
         if scale == "pooled":

@@ -13,17 +13,25 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, backend_of, index_mask, row_sums, to_float, to_host
+from ..arrays.functions import (
+    UNIT_ROUNDOFF,
+    array_namespace,
+    backend_of,
+    index_mask,
+    row_sums,
+    to_float,
+    to_host,
+)
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..reductions.products import add_products, products
 from ..reductions.segment_sums import segment_sums, segment_totals
 from .centers import Centers, SparseCenters
-from .close_scores import UNIT_ROUNDOFF, PairForm, compare_close_scores
-from .decisions import LinearForm, PathTerms, of_priors
+from .close_scores import PairForm, compare_close_scores
+from .decisions import of_priors
 from .multinomial import MultinomialCenters, log_ratios
 from .selection import Selection, nested_supports
 
@@ -52,37 +60,45 @@ class PathScores(NamedTuple):
 
 @dataclass(frozen=True)
 class Path:
-    """A solved model, ready to score samples for several k: here with a selection for each.
+    """A solved model, ready to score samples for several k.
 
     Attributes
     ----------
     ks : list of S ints
         The numbers of features, ascending.
-    selections : sequence of S selections
-        Their features, nested or not; none where a ranking has those of every k.
+    scores : callable
+        ``scores(block, ctx, relative)`` gives the `PathScores` of the rows of a block;
+        ``relative``: also as probabilities need them.
+    ranking : array, or None
+        Features of which the first k are the support for each k.
+    selections : sequence of Selection
+        Where there is no ranking: those of each k, nested or not.
+    in_parts : bool
+        Whether some rows may be scored at a time: nothing is formed anew for each part.
     """
 
-    #: Whether some rows may be scored at a time: nothing is formed anew for each part.
-    in_parts: ClassVar[bool] = True
-
     ks: list[int]
-    selections: Sequence[Selection]
+    scores: Callable[[Block, Context, bool], PathScores]
+    ranking: Array | None = None
+    selections: Sequence[Selection] = ()
+    in_parts: bool = True
 
     def support(self, number: int) -> Array:
         """The features of one k, ascending."""
-        return self.selections[number].support
+        if self.ranking is None:
+            return self.selections[number].support
+        return array_namespace(self.ranking).sort(self.ranking[: self.ks[number]])
 
     def changes(self) -> Iterator[tuple[int, Array, int]]:
         """(number of the k, features, 1 or -1): what enters and leaves the support at each k."""
-        before = self.selections[0].support[:0]
-        for s, chosen in enumerate(self.selections):
-            yield s, chosen.support, 1
-            yield s, before, -1
-            before = chosen.support
-
-    def scores(self, block: Block, ctx: Context, *, relative: bool) -> PathScores:
-        """The scores of the rows of a block; ``relative``: also as probabilities need them."""
-        raise NotImplementedError
+        if self.ranking is None:
+            for s, chosen in enumerate(self.selections):
+                yield s, chosen.support, 1
+            for s, chosen in enumerate(self.selections[:-1]):
+                yield s + 1, chosen.support, -1
+        else:
+            for s, (a, b) in enumerate(pairwise([0, *self.ks])):
+                yield s, self.ranking[a:b], 1
 
 
 def score_path(
@@ -110,67 +126,15 @@ def score_path(
 # --- separable models --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _SeparablePath(Path):
-    """The path of a model whose supports are the first k features of a ranking."""
-
-    log_prior: list[float]
-    ranking: Array
-    terms: PathTerms
-    base: Array  # (q + 1, S)
-    rate: Array | None  # (q + 1, S)
-    repeated: list[tuple[int, int, int]]
-    pair_forms: Callable[[int], Callable[[int, int], PairForm]]
-
-    def support(self, number: int) -> Array:
-        return array_namespace(self.ranking).sort(self.ranking[: self.ks[number]])
-
-    def changes(self) -> Iterator[tuple[int, Array, int]]:
-        for s, (a, b) in enumerate(pairwise([0, *self.ks])):
-            yield s, self.ranking[a:b], 1
-
-    def scores(self, block: Block, ctx: Context, *, relative: bool) -> PathScores:
-        xp, terms = array_namespace(self.base), self.terms
-        read, more = (block, None) if terms.read is None else terms.read(block, ctx)
-        found = segment_sums(read, terms.columns, [0, *self.ks], terms.terms, ctx)
-        _add_up(found)
-        found += self.base[:, :, None]
-        if self.rate is not None and terms.exposure is not None:
-            found += self.rate[:, :, None] * terms.exposure(block, ctx)
-        scores, bound = found[:-1, :, :], found[-1, :, :]
-        if more is not None:
-            bound = bound + more
-        plain = _path_scores(scores, bound, self.repeated, compared=terms.compared)
-        if not terms.compared:
-            return plain
-        others = xp.asarray(scores, copy=True) if relative else scores
-        for s in to_host(xp.nonzero(plain.doubtful)[0]).tolist():
-            self._compare(scores, bound[s, :], s, block, ctx, relative=False)
-            if relative:
-                self._compare(others, bound[s, :], s, block, ctx, relative=True)
-        return plain._replace(relative=others, doubtful=~xp.isfinite(plain.bound))
-
-    def _compare(
-        self, scores: Array, bound: Array, s: int, block: Block, ctx: Context, *, relative: bool
-    ) -> None:
-        xp, columns = array_namespace(scores), self.terms.compared_columns
-        columns = self.support(s) if columns is None else columns
-        at_k = xp.asarray(xp.permute_dims(scores[:, s, :], (1, 0)), copy=True)
-        pairs, prior = self.pair_forms(s), self.log_prior
-        found = compare_close_scores(
-            at_k, bound, pairs, prior, block, columns, ctx, relative=relative
-        )
-        scores[:, s, :] = xp.permute_dims(found, (1, 0))
-
-
 def _separable(
     centers: SparseCenters, ks: list[int], log_prior: list[float], block: Block, ctx: Context
-) -> _SeparablePath:
+) -> Path:
+    """The path of a model whose supports are the first k features of a ranking."""
     xp, cuts = centers.backend.xp, [0, *ks]
     ranking = nested_supports(centers.gain, ks, ctx)
     terms = centers.path_terms(ranking, log_prior, block, ctx)
     bound = centers.backend.zeros(1) + terms.offset_bound
-    base = xp.concat([terms.offset, bound])[:, None]
+    base = xp.concat([terms.offset, bound])[:, None]  # (q + 1, S), as the rate
     if terms.base is None:
         base = base + centers.backend.zeros((1, len(ks)))
     else:
@@ -181,10 +145,43 @@ def _separable(
     repeated = repeated_classes(terms.parameters, log_prior, cuts) if terms.parameters else []
 
     @cache
-    def pair_forms(s: int) -> Callable[[int, int], PairForm]:
-        return cache(centers.pair_forms(xp.sort(ranking[: ks[s]])))
+    def compared(s: int) -> tuple[Callable[[int, int], PairForm], Array]:
+        """The comparisons of two classes for one k, and the features that they read."""
+        support = xp.sort(ranking[: ks[s]])
+        columns = support if terms.compared_columns is None else terms.compared_columns
+        return cache(centers.pair_forms(support)), columns
 
-    return _SeparablePath(ks, (), log_prior, ranking, terms, base, rate, repeated, pair_forms)
+    def compare(
+        scores: Array, bound: Array, s: int, block: Block, ctx: Context, *, relative: bool
+    ) -> None:
+        at_k = xp.asarray(xp.permute_dims(scores[:, s, :], (1, 0)), copy=True)
+        pairs, columns = compared(s)
+        found = compare_close_scores(
+            at_k, bound, pairs, log_prior, block, columns, ctx, relative=relative
+        )
+        scores[:, s, :] = xp.permute_dims(found, (1, 0))
+
+    def scores(block: Block, ctx: Context, relative: bool) -> PathScores:
+        read, more = (block, None) if terms.read is None else terms.read(block, ctx)
+        found = segment_sums(read, terms.columns, cuts, terms.terms, ctx)
+        _add_up(found)
+        found += base[:, :, None]
+        if rate is not None and terms.exposure is not None:
+            found += rate[:, :, None] * terms.exposure(block, ctx)
+        own, bound = found[:-1, :, :], found[-1, :, :]
+        if more is not None:
+            bound = bound + more
+        plain = _path_scores(own, bound, repeated, compared=terms.compared)
+        if not terms.compared:
+            return plain
+        others = xp.asarray(own, copy=True) if relative else own
+        for s in to_host(xp.nonzero(plain.doubtful)[0]).tolist():
+            compare(own, bound[s, :], s, block, ctx, relative=False)
+            if relative:
+                compare(others, bound[s, :], s, block, ctx, relative=True)
+        return plain._replace(relative=others, doubtful=~xp.isfinite(plain.bound))
+
+    return Path(ks, scores, ranking)
 
 
 # --- multinomial naive Bayes -------------------------------------------------------------------
@@ -217,37 +214,10 @@ class _ShareTerms:
         return [*found, x]
 
 
-@dataclass(frozen=True)
-class _MultinomialPath(Path):
-    """The path of multinomial naive Bayes, of d features that stay and u that leave again."""
-
-    staying: Array  # int64, (d,): in the order of the k at which they enter
-    counts: list[int]  # S: how many of them there are at each k
-    terms: _ShareTerms  # of these
-    passing: Array  # int64, (u,), ascending
-    passing_coef: Array  # (u, q + 1, S): a and 1 where they are in the support, else 0
-    log_mass: Array  # b: (q, S)
-    offset: Array  # (q, 1, 1)
-    unit: Array  # (S,): the bound on rounding for each unit of the values of the support,
-    constant: float  # and what is added to it
-    repeated: list[tuple[int, int, int]]
-
-    def scores(self, block: Block, ctx: Context, *, relative: bool) -> PathScores:
-        found = segment_sums(block, self.staying, [0, *self.counts], self.terms, ctx)
-        _add_up(found)
-        if self.passing.shape[0]:
-            add_products(block, self.passing, self.passing_coef, found, ctx)
-        scores, bound = found[:-1, :, :], found[-1, :, :]
-        scores -= self.log_mass[:, :, None] * bound
-        scores += self.offset
-        bound *= self.unit[:, None]
-        bound += self.constant
-        return _path_scores(scores, bound, self.repeated)
-
-
 def _multinomial(
     centers: MultinomialCenters, ks: list[int], log_prior: list[float], ctx: Context
-) -> _MultinomialPath:
+) -> Path:
+    """The path of multinomial naive Bayes, of features that stay and others that leave again."""
     xp, backend = centers.backend.xp, centers.backend
     selections = list(centers.select_each(ks, ctx))
     staying, counts, passing, member = _sorted_out(
@@ -258,31 +228,47 @@ def _multinomial(
     terms, passing_coef = _ShareTerms(log_ratios(f)), log_ratios(f_passing)
     ones = xp.ones_like(passing_coef[:1, :])
     passing_coef = xp.permute_dims(xp.concat([passing_coef, ones]), (1, 0))
+    # a and 1 where they are in the support, else 0: (u, q + 1, S).
     passing_coef = passing_coef[:, :, None] * member[:, None, :]
     mass = [row_sums(centers.smoothed(s.support)) for s in selections]
-    log_mass = log_ratios(xp.stack(mass, axis=1))
-    # The rounding of the sums, and of the logarithms in either form of the coefficients.
+    log_mass = log_ratios(xp.stack(mass, axis=1))  # b: (q, S)
+    # The rounding of the sums, and of the logarithms in either form of the coefficients: (S,) for
+    # each unit of the values of the support, and a constant.
     largest = xp.max(xp.abs(log_mass), axis=0)
     for coef in (terms.coef, passing_coef):
         if 0 not in coef.shape:
             largest = largest + xp.max(xp.abs(coef))
     logs = 1 + math.log(sum(centers.mass) / centers.alpha)
     unit = 4 * UNIT_ROUNDOFF * ((ks[-1] + 16) * largest + 4 * logs)
-    offset, repeated = log_prior, []
+    constant, repeated = 4 * of_priors(log_prior), []
+    priors = log_prior
     if len(log_prior) == 2:
-        offset = [log_prior[1] - log_prior[0]]
+        priors = [log_prior[1] - log_prior[0]]
     else:
         # Equal at some k are classes that are so in the passing features of all k too.
         cuts = [0, *(passing.shape[0] + count for count in counts)]
         repeated = repeated_classes([xp.concat([f_passing, f], axis=1)], log_prior, cuts)
-    parts = staying, counts, terms, passing, passing_coef, log_mass
-    offset = backend.asarray(offset)[:, None, None]
-    constant = 4 * of_priors(log_prior)
-    return _MultinomialPath(ks, selections, *parts, offset, unit, constant, repeated)
+    offset = backend.asarray(priors)[:, None, None]
+
+    def scores(block: Block, ctx: Context, relative: bool) -> PathScores:
+        found = segment_sums(block, staying, [0, *counts], terms, ctx)
+        _add_up(found)
+        if passing.shape[0]:
+            add_products(block, passing, passing_coef, found, ctx)
+        own, bound = found[:-1, :, :], found[-1, :, :]
+        own -= log_mass[:, :, None] * bound
+        own += offset
+        bound *= unit[:, None]
+        bound += constant
+        return _path_scores(own, bound, repeated)
+
+    return Path(ks, scores, selections=selections)
 
 
 def _sorted_out(supports: list[Array], m: int) -> tuple[Array, list[int], Array, Array]:
-    """(staying, counts, passing, whether these are in the support at each k): as in the path."""
+    """(features that stay, in the order of the k at which they enter; how many of them there are at
+    each k; features that leave again, ascending; whether these are in the support at each k).
+    """
     xp, last = array_namespace(supports[0]), len(supports)
     held = [index_mask(support, m) for support in supports]
     count = first = xp.zeros_like(held[0], dtype=xp.int64)
@@ -303,20 +289,19 @@ def _sorted_out(supports: list[Array], m: int) -> tuple[Array, list[int], Array,
 # --- models whose coefficients depend on k ----------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _LinearPath(Path):
+def _linear(centers: Centers, ks: list[int], log_prior: list[float], ctx: Context) -> Path:
     """The path of a model that is solved for each k: the linear forms of all k in one product."""
+    xp, selections, repeated = centers.backend.xp, list(centers.select_each(ks, ctx)), []
+    forms = [centers.linear_form(chosen.support, log_prior) for chosen in selections]
+    for s, form in enumerate(forms if len(log_prior) > 2 else []):
+        coef = xp.permute_dims(form.coef, (1, 0))
+        of_form = repeated_classes([coef], log_prior, [0, coef.shape[1]])
+        repeated += [(c, s, first) for c, _, first in of_form]
 
-    in_parts: ClassVar[bool] = False  # the forms of all k would be put together for each part
-
-    forms: list[LinearForm]
-    repeated: list[tuple[int, int, int]]
-
-    def scores(self, block: Block, ctx: Context, *, relative: bool) -> PathScores:
-        xp = block.backend.xp
+    def scores(block: Block, ctx: Context, relative: bool) -> PathScores:
         # The scores of each k, and their bound.
         parts, sizes, offsets = [], [], []
-        for chosen, form in zip(self.selections, self.forms, strict=True):
+        for chosen, form in zip(selections, forms, strict=True):
             unit = 4 * UNIT_ROUNDOFF * (form.coef.shape[0] + 16)
             parts.append((chosen.support, form.shift, form.coef))
             sizes.append(unit * xp.max(xp.abs(form.coef), axis=1))
@@ -324,17 +309,10 @@ class _LinearPath(Path):
             offsets.append(xp.concat([form.offset, bound]))
         found = xp.stack(products(block, parts, ctx, sizes=sizes)) + xp.stack(offsets)[:, None, :]
         found = xp.permute_dims(found, (2, 0, 1))
-        return _path_scores(found[:-1, :, :], found[-1, :, :], self.repeated)
+        return _path_scores(found[:-1, :, :], found[-1, :, :], repeated)
 
-
-def _linear(centers: Centers, ks: list[int], log_prior: list[float], ctx: Context) -> _LinearPath:
-    selections, repeated = list(centers.select_each(ks, ctx)), []
-    forms = [centers.linear_form(chosen.support, log_prior) for chosen in selections]
-    for s, form in enumerate(forms if len(log_prior) > 2 else []):
-        coef = array_namespace(form.coef).permute_dims(form.coef, (1, 0))
-        of_form = repeated_classes([coef], log_prior, [0, coef.shape[1]])
-        repeated += [(c, s, first) for c, _, first in of_form]
-    return _LinearPath(ks, selections, forms, repeated)
+    # The forms of all k would be put together for each part.
+    return Path(ks, scores, selections=selections, in_parts=False)
 
 
 # --- scores of all k, and where their rounding matters ----------------------------------------
@@ -399,12 +377,13 @@ def repeated_classes(
     -------
     list of (class, number of the cut, the first class that is equal to it)
     """
-    xp, k = array_namespace(parameters[0]), len(log_prior)
+    backend, k = backend_of(parameters[0]), len(log_prior)
+    xp = backend.xp
     pairs = [(c, r) for c in range(k) for r in range(c) if log_prior[c] == log_prior[r]]
     found = []
     for s, (a, b) in enumerate(pairwise(cuts)):
         if pairs:
-            c, r = (_index(which, parameters[0]) for which in zip(*pairs, strict=True))
+            c, r = (backend.asarray(of, dtype=xp.int64) for of in zip(*pairs, strict=True))
             differ = [
                 xp.any(xp.take(p[:, a:b], c, axis=0) != xp.take(p[:, a:b], r, axis=0), axis=1)
                 for p in parameters
@@ -414,7 +393,3 @@ def repeated_classes(
         first = dict(reversed(pairs))  # of each class the lowest one
         found += [(c, s, r) for c, r in first.items()]
     return found
-
-
-def _index(values: object, like: Array) -> Array:
-    return backend_of(like).asarray(values, dtype=array_namespace(like).int64)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from .._docstrings import filled
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, index_mask, to_float
+from ..arrays.functions import EPS, array_namespace, index_mask, to_float
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import Samples
@@ -22,7 +22,7 @@ from .centers import SparseCenters
 from .data import check_alpha, exposed_samples, row_totals, solve_from_data
 from .decisions import LinearForm, PathTerms, linear_terms
 from .divergence import log1p, phi
-from .scaling import EPS, variance_divisor, zero_up_to
+from .scaling import variance_divisor, zero_up_to
 
 SCALES = (None, "dispersion")
 
@@ -33,23 +33,13 @@ class ExposedDecision:
 
     The scores are ``x[columns] @ coef + e * rate + offset``; q is 1 for two classes (class 1 less
     class 0), else K.
-
-    Attributes
-    ----------
-    columns : array of shape (d,)
-        Features of X, ascending.
-    coef : array of shape (d, q)
-    rate : array of shape (q, d)
-        What each feature adds for a unit of exposure.
-    offset : array of shape (q,)
-    exposure : callable, optional
-        Gives the exposures, (n,), of the rows of a block.
     """
 
-    columns: Array
-    coef: Array
-    rate: Array
-    offset: Array
+    columns: Array  # features of X, ascending: (d,)
+    coef: Array  # (d, q)
+    rate: Array  # what each feature adds for a unit of exposure: (q, d)
+    offset: Array  # (q,)
+    # Gives the exposures of the rows of a block: (n,).
     exposure: Callable[[Block, Context], Array] | None = None
 
     def scores(self, block: Block, ctx: Context, *, relative: bool) -> Array:
@@ -153,16 +143,9 @@ class PoissonCenters(SparseCenters):
 def _ratios(total: Array, exposure: Array, alpha: float) -> tuple[Array, Array, Array]:
     """(tied rate, smoothed expected count, z): z + 1 is the ratio of the rate of a class to tied.
 
-    ``t = F / E, expected_c = t E_c + alpha, z_c = (f_c E - F E_c) / E / expected_c``: z is exactly
-    0 where the rates of integer counts are equal.
-
-    Parameters
-    ----------
-    total : array of shape (K, ...)
-        Class sums f_c.
-    exposure : array that broadcasts to them
-        E_c.
-    alpha : float
+    From class sums f_c and exposures E_c, (K, ...): ``t = F / E, expected_c = t E_c + alpha,
+    z_c = (f_c E - F E_c) / E / expected_c``. z is exactly 0 where the rates of integer counts are
+    equal.
     """
     xp = array_namespace(total)
     counts, whole = xp.sum(total, axis=0), xp.sum(exposure, axis=0)
@@ -247,19 +230,7 @@ def solve_poisson(
 
     The loss is the negative log-likelihood of the counts and of their prior, without the terms
     that no rate changes: ``sum_i sum_c [E_c t r_c - f_c log(t r_c) + alpha (r_c - log r_c)] / D``.
-
-    Parameters
-    ----------
-    sums : ExposedSums
-    ctx : Context
-    alpha : float
-        Positive.
-    scaled : bool
-        Whether the gain is divided by the dispersion, for which the sums need squares.
-
-    Returns
-    -------
-    PoissonCenters
+    Where it is ``scaled``, the gain is divided by the dispersion, for which the sums need squares.
     """
     backend, xp, weight = sums.backend, sums.backend.xp, sums.class_weight
     k, m = sums.shape
@@ -285,8 +256,7 @@ def solve_poisson(
 
     loss = to_float(ctx.sum_columns(fill, m, k)[0])
     if not math.isfinite(loss):
-        bad = xp.nonzero(~xp.isfinite(gain))[0]
-        raise_overflow(int(bad[0]) if bad.shape[0] else 0)
+        raise_overflow(xp.isfinite(gain))
     kind = sums.recipe.exposure
     assert kind is not None
     exposures = tuple(of_classes)

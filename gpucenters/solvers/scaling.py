@@ -8,14 +8,13 @@ from typing import NamedTuple, Self
 
 from ..arrays.backend import Backend
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, to_host
+from ..arrays.functions import EPS, array_namespace, to_host
 from ..arrays.typing import Array
 from ..blocks.samples import Samples
 from ..statistics.base import Statistics
 from ..statistics.moments import ClassMoments
 from .selection import warn
 
-EPS = 2.0**-52
 # A value of X. Squares of smaller ones come near to 2^-1022 = 2e-308, below which digits are lost.
 SMALLEST_SIZE = 1e-140
 # Degrees of freedom. Those of numbers of repetitions are whole, so that 1/2 tells 0 from 1.
@@ -56,12 +55,6 @@ def zero_up_to(bound: Array, gain: Array) -> Array:
     """The gain, with 0 where it is at most its bound on rounding."""
     xp = array_namespace(gain)
     return xp.where(gain <= bound, xp.zeros_like(gain), gain)
-
-
-def check_scale(scale: str | None) -> None:
-    """Raise a ValueError for an unknown scale."""
-    if scale is not None and (not isinstance(scale, str) or scale not in ("std", "pooled")):
-        raise ValueError(f"scale={scale!r} is not valid: use None, 'std' or 'pooled'.")
 
 
 def feature_scale(moments: ClassMoments, scale: str, ctx: Context) -> Scale:
@@ -209,17 +202,6 @@ def first_features(chosen: Array) -> str:
     first = to_host(xp.nonzero(chosen)[0]).tolist()[:3]
     more = f" and {count - len(first)} more" if count > len(first) else ""
     return f"feature{'s' * (count > 1)} {', '.join(map(str, first))}{more}"
-
-
-def separating_features(moments: Statistics, within: Array) -> Array:
-    """Where features separate the classes, as `Scale` has it: (m,), bool.
-
-    ``within`` are the sums of squares about the class means, (m,).
-    """
-    weight, n = moments.class_weight, sum(moments.count)
-    variance, mean, _ = variance_over_all(moments.total, within, weight, moments.backend)
-    constant = is_constant(variance, moments.backend.xp.abs(mean), n)
-    return ~constant & (within / sum(weight) <= n * EPS * variance)
 
 
 def variance_over_all(

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
-from ..arrays.backend import Backend
 from ..arrays.cached import cached_property
 from ..arrays.context import Context
 from ..arrays.functions import array_namespace, backend_of, round_to_40_bits, to_host, top_k
@@ -42,15 +41,8 @@ class Selection:
         xp = array_namespace(self.gain)
         return xp.take(self.support, xp.argsort(-ranking_key(self.gain), stable=True))
 
-    def to(self, backend: Backend) -> Self:
-        """The same selection on another backend."""
-        return self._with(backend.move)
-
-    def on_host(self) -> Self:
-        """The same selection on the host."""
-        return self._with(to_host)
-
-    def _with(self, move: Callable[[Array], Array]) -> Self:
+    def moved(self, move: Callable[[Array], Array]) -> Self:
+        """The same selection elsewhere, as `Backend.move` and `to_host` do it."""
         return replace(self, support=move(self.support), gain=move(self.gain))
 
 

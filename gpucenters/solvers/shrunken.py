@@ -9,7 +9,15 @@ from typing import Any, ClassVar, Self
 from .._docstrings import filled
 from ..arrays.backend import Backend
 from ..arrays.context import Context
-from ..arrays.functions import array_namespace, clip_negative, index_mask, row_sums, to_float, top_k
+from ..arrays.functions import (
+    EPS,
+    array_namespace,
+    clip_negative,
+    index_mask,
+    row_sums,
+    to_float,
+    top_k,
+)
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import Samples
@@ -20,7 +28,7 @@ from .centers import Centers
 from .data import as_number, solve_from_data
 from .decisions import LinearForm
 from .l2 import class_deviations, zero_if_constant
-from .scaling import EPS, check_underflow, variance_divisor
+from .scaling import check_underflow, variance_divisor
 from .selection import (
     Selection,
     UninformativeFeaturesWarning,
@@ -238,7 +246,7 @@ def solve_shrunken(
 
     ctx.map_columns(fill, m, k)
     if not bool(xp.all(xp.isfinite(size))):
-        raise_overflow(int(xp.nonzero(~xp.isfinite(size))[0][0]))
+        raise_overflow(xp.isfinite(size))
     return ShrunkenCenters(backend, tuple(weight), size, total, scale, n, s0)
 
 

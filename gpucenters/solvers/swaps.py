@@ -34,15 +34,9 @@ class Screen:
     over c of (f_ci - g_i p_c)^2 / (g_i p_c). The dual is solved on the features that pass a
     threshold. Its solution holds for all features if no other is above the k-th largest there,
     which is checked afterwards (`missed`), so that the threshold may be an estimate.
-
-    Attributes
-    ----------
-    total : array of shape (K, m), float64
-    alpha : float
-    ctx : Context
     """
 
-    total: Array
+    total: Array  # (K, m)
     alpha: float
     ctx: Context
 
@@ -112,21 +106,11 @@ class Screen:
 
 @dataclass(frozen=True)
 class SupportValue:
-    """A support and its value.
+    """A support and its value."""
 
-    Attributes
-    ----------
-    support : array of int64 of shape (k,)
-        Ascending.
-    value : float
-        The least sum of h_i over the support.
-    mass : array of shape (K,)
-        B.
-    """
-
-    support: Array
-    value: float
-    mass: Array
+    support: Array  # int64 of shape (k,), ascending
+    value: float  # the least sum of h_i over the support
+    mass: Array  # B: (K,)
 
     def over(self, other: SupportValue | None, same: float) -> SupportValue:
         """The one of larger value; of the ``same`` value the lexicographically smaller support."""
@@ -150,19 +134,9 @@ def support_value(f: Array, support: Array, dual: DualPoint) -> SupportValue:
 
 
 def best_support(f: Array, dual: DualPoint) -> SupportValue:
-    """The best support that can be found from those of the dual.
+    """The best support that can be found from those of the dual, for smoothed class sums f, (K, d).
 
-    Parameters
-    ----------
-    f : array of shape (K, d), float64, positive
-    dual : DualPoint
-        Its supports are the k largest at the solution and on all sides of it; its h says which
-        features are at the edge; no support exceeds its value.
-
-    Returns
-    -------
-    SupportValue
-        Not below the best of ``supports``, which is the published reconstruction.
+    Not below the best of the supports of the dual, which is the published reconstruction.
     """
     best: SupportValue | None = None
     same = _SAME_VALUE * dual.value

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self, cast
 
 from ..arrays.backend import HOST, Backend, resolve_backend, restore_or_host
 from ..arrays.context import Context, TooLargeError
-from ..arrays.functions import to_host, writable
+from ..arrays.functions import to_float, to_host, writable
 from ..arrays.inputs import exact_values
 from ..arrays.typing import Array
 from ..blocks import Block
@@ -267,10 +267,11 @@ class Statistics:
                     value[:, columns] = getattr(few, name)
         self._pending = None
 
-    def _count(self, samples: Samples) -> None:
+    def _count(self, samples: Samples, sign: int = 1) -> None:
+        """Add (or take away) the weights and the counts of some samples."""
         pairs = zip(self.class_weight, samples.class_weight, strict=True)
-        self.class_weight = [a + b for a, b in pairs]
-        self.count = [a + b for a, b in zip(self.count, samples.count, strict=True)]
+        self.class_weight = [a + sign * b for a, b in pairs]
+        self.count = [a + sign * b for a, b in zip(self.count, samples.count, strict=True)]
 
     def check_overflow(self) -> None:
         """Raise a ValueError if some sum has left float64."""
@@ -282,6 +283,12 @@ class Statistics:
                     "with these samples the sums of X overflow float64: their values are too "
                     "large. Rescale X from the first batch on."
                 )
+
+    def _largest_total(self, ctx: Context) -> float:
+        """Of all |total|. Of values too large to be squared, constant columns have no squares."""
+        xp, total = self.backend.xp, self.total
+        most = ctx.map_columns(lambda part: xp.max(abs(total[:, part])), *total.shape[::-1])
+        return to_float(xp.max(xp.stack(most)))
 
     def _raw_sums(self) -> RawSums:
         return RawSums._make(getattr(self, name, None) for name in RawSums._fields)
@@ -303,9 +310,7 @@ class Statistics:
         for name, part in raw._asdict().items():
             if part is not None:
                 setattr(new, name, getattr(self, name) - part)
-        pairs = zip(self.class_weight, samples.class_weight, strict=True)
-        new.class_weight = [a - b for a, b in pairs]
-        new.count = [a - b for a, b in zip(self.count, samples.count, strict=True)]
+        new._count(samples, -1)
         return new
 
     # --- merging -------------------------------------------------------------------------------

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from ..arrays.context import Context
-from ..arrays.functions import row_sums, to_float, to_floats
+from ..arrays.functions import EXACT_INTEGERS, row_sums, to_float, to_floats
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import Samples
 from ..blocks.validation import raise_overflow
 from ..reductions.class_sums import add_class_sums
-from ..reductions.moments import EXACT_INTEGERS
 from .base import Recipe, Statistics
 
 
@@ -36,8 +35,7 @@ class ClassSums(Statistics, kind="class sums"):
             if not all(map(math.isfinite, feature_sums(sums, ctx))):
                 block.check_finite(False, ctx)
                 xp = ctx.backend.xp
-                bad = xp.nonzero(~xp.all(xp.isfinite(sums), axis=0))[0]
-                raise_overflow(int(bad[0]) if bad.shape[0] else 0)
+                raise_overflow(xp.all(xp.isfinite(sums), axis=0))
         return self
 
     def _has_exact_sums(self) -> bool:

@@ -70,9 +70,7 @@ class CrossMoments(Statistics, kind="cross moments"):
         return replace(recipe, final=tuple(samples.class_weight))
 
     def _checked(self, block: Block, samples: Samples, ctx: Context, *, mergeable: bool) -> Self:
-        # A constant column has zero centred squares, so the totals are checked for large values.
-        xp = block.backend.xp
-        most = to_float(xp.max(xp.abs(self.total)))
+        most = self._largest_total(ctx)
         overflow = not all(math.isfinite(t) for t in [most, *self.traces()])
         if overflow or most > LARGEST_SQUARABLE:
             block.check_finite(True, ctx)

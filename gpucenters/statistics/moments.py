@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from ..arrays.context import Context
-from ..arrays.functions import clip_negative, row_sums, to_float, to_floats
+from ..arrays.functions import EXACT_INTEGERS, clip_negative, row_sums, to_float, to_floats
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import Samples
 from ..blocks.validation import LARGEST_SQUARABLE
 from ..reductions.class_sums import add_class_sums
 from ..reductions.moments import (
-    EXACT_INTEGERS,
     LARGEST_SHARE,
     CentredSums,
     add_centred,
@@ -96,12 +95,7 @@ class ClassMoments(Statistics, kind="class moments"):
                 if not self._is_accurate(self.norms):  # they cancel: the block is read again
                     empty = self._empty_like(samples.n_classes)
                     moments = empty._become_centred(ctx).add(block, samples, ctx)
-        huge = False
-        if moments.centred is not None:
-            # A constant column of values too large to be squared has zero centred squares.
-            xp, total = block.backend.xp, moments.total
-            most = ctx.map_columns(lambda part: xp.max(abs(total[:, part])), *total.shape[::-1])
-            huge = to_float(xp.max(xp.stack(most))) > LARGEST_SQUARABLE
+        huge = moments.centred is not None and moments._largest_total(ctx) > LARGEST_SQUARABLE
         if huge or not all(map(math.isfinite, moments.within_sum_of_squares(ctx))):
             block.check_finite(True, ctx)
             if not huge:
@@ -116,8 +110,7 @@ class ClassMoments(Statistics, kind="class moments"):
             before = list(self.class_weight)
             self._count(samples)
             if self.square is not None:
-                found = self._find_ill_conditioned(ctx)
-                self._add_ill_conditioned(found, block, samples, before, ctx)
+                self._add_ill_conditioned(block, samples, before, ctx)
             return self
         self._become_centred(ctx)
         assert self.centred is not None
@@ -209,8 +202,8 @@ class ClassMoments(Statistics, kind="class moments"):
         elif self.ill_conditioned is not None or other.ill_conditioned is not None:
             both = [a for a in (self.ill_conditioned, other.ill_conditioned) if a is not None]
             columns = self.backend.xp.unique_values(self.backend.xp.concat(both))
-            self._keep_centred(columns)
-            other = other._same_arrays()._keep_centred(columns)
+            self._keep_centred(columns, self.class_weight)
+            other = other._same_arrays()._keep_centred(columns, other.class_weight)
         self.integers, self.norms = self.integers and other.integers, None
         super()._add_all(other)
 
@@ -228,7 +221,7 @@ class ClassMoments(Statistics, kind="class moments"):
     # --- ill-conditioned columns ---------------------------------------------------------------
 
     def _find_ill_conditioned(self, ctx: Context) -> Array:
-        """Columns that are ill-conditioned and not kept centred yet."""
+        """The columns that are ill-conditioned now, ascending."""
         xp, m, square = self.backend.xp, self.shape[1], self.square
         assert square is not None
         weight = self.backend.asarray(self.class_weight)[:, None]
@@ -237,54 +230,43 @@ class ClassMoments(Statistics, kind="class moments"):
             found = is_ill_conditioned(self.total[:, part], square[:, part], weight)
             return xp.any(found, axis=0)
 
-        columns = xp.nonzero(xp.concat(ctx.map_columns(is_ill, m, len(self.class_weight))))[0]
-        if self.ill_conditioned is None or columns.shape[0] == 0:
-            return columns
-        known = self.backend.zeros(m, xp.bool)
-        known[self.ill_conditioned] = True
-        return columns[~xp.take(known, columns)]
+        return xp.nonzero(xp.concat(ctx.map_columns(is_ill, m, len(self.class_weight))))[0]
 
     def _add_ill_conditioned(
-        self, found: Array, block: Block, samples: Samples, before: list[float], ctx: Context
+        self, block: Block, samples: Samples, before: list[float], ctx: Context
     ) -> None:
         """Add a block, which the raw sums hold already, to the columns that are kept centred.
 
-        Before the block, the columns that are ``found`` only now were not ill-conditioned, so that
+        Before the block, the columns that are found only now were not ill-conditioned, so that
         their raw sums of that time (those of now less those of the block) are accurate.
         """
-        xp, backend = self.backend.xp, self.backend
-        assert self.square is not None
-        old = 0 if self.ill_conditioned is None else int(self.ill_conditioned.shape[0])
-        if old + found.shape[0] == 0:
+        columns, xp = self._find_ill_conditioned(ctx), self.backend.xp
+        if self.ill_conditioned is not None:
+            columns = xp.unique_values(xp.concat([self.ill_conditioned, columns]))
+        if columns.shape[0] == 0:
             return
-        columns = found if old == 0 else xp.concat([self.ill_conditioned, found])
-        order = xp.argsort(columns)
-        total, centred = centred_moments(block, xp.take(columns, order), samples, ctx)
-        back = xp.argsort(order)
-        total, centred = xp.take(total, back, axis=1), xp.take(centred, back, axis=1)
-        w, was = self._divisors(samples.class_weight), self._divisors(before)
-        new_total, new_centred = total[:, old:], centred[:, old:]
-        square = xp.take(self.square, found, axis=1)
-        square = square - (new_centred + new_total * (new_total / w))
-        new_total = xp.take(self.total, found, axis=1) - new_total
-        # Without weight before the block, the differences are rounding, and must be zero.
-        nothing = backend.asarray([[w == 0] for w in before])
-        new_total = xp.where(nothing, xp.zeros_like(new_total), new_total)
-        new_centred = clip_negative(square - new_total * (new_total / was))
-        new_centred = xp.where(nothing, xp.zeros_like(new_centred), new_centred)
-        if old:
-            new_total = xp.concat([self.ill_total, new_total], axis=1)
-            new_centred = xp.concat([self.ill_centred, new_centred], axis=1)
-        sums = CentredSums(before, new_total, new_centred)
-        sums.add_classes(samples.class_weight, total, centred)
-        self.ill_conditioned, self.ill_total, self.ill_centred = columns, new_total, new_centred
+        total, centred = centred_moments(block, columns, samples, ctx)
+        square = centred + total * (total / self._divisors(samples.class_weight))
+        self._keep_centred(columns, before, (total, square))
+        kept: Any = self.ill_total, self.ill_centred
+        CentredSums(before, *kept).add(samples.class_weight, total, centred)
 
-    def _keep_centred(self, columns: Array) -> Self:
-        """Keep these columns, those kept already among them, centred: new ones from raw sums."""
+    def _keep_centred(
+        self, columns: Array, weight: list[float], less: tuple[Array, Array] | None = None
+    ) -> Self:
+        """Keep these columns, ascending and with those kept already, centred.
+
+        New ones are formed from raw sums: sums of x and x^2, ``less`` others, of this ``weight``.
+        """
         xp = self.backend.xp
         total, square = (xp.take(a, columns, axis=1) for a in (self.total, self.square))
-        weight = self._divisors(self.class_weight)
-        centred = clip_negative(square - total * (total / weight))
+        if less is not None:
+            total, square = total - less[0], square - less[1]
+        # Without weight, differences are rounding, and must be zero.
+        nothing, zero = self.backend.asarray([[w == 0] for w in weight]), xp.zeros_like(total)
+        total = xp.where(nothing, zero, total)
+        centred = clip_negative(square - total * (total / self._divisors(weight)))
+        centred = xp.where(nothing, zero, centred)
         if self.ill_conditioned is not None:
             at = xp.searchsorted(columns, self.ill_conditioned)
             total[:, at], centred[:, at] = self.ill_total, self.ill_centred

@@ -88,13 +88,6 @@ def check_model(name: str, shape: Shape, device: str) -> Outcome:
 
     On CUDA the data go up from the host, and are there already. Where the device is the CPU, it
     works with one thread and little memory the second time.
-
-    Parameters
-    ----------
-    name : str
-        Of the model, in `MODELS`.
-    shape : Shape
-    device : str
     """
     known = MODELS[name]
     X, y = shape.make()
@@ -136,11 +129,13 @@ def _one_thread() -> Iterator[None]:
             os.environ["OMP_NUM_THREADS"] = before
 
 
-class Case:
-    """A model beside the one that it should be."""
+class Case(NamedTuple):
+    """A model beside the one that it should be, and X on the host and where the model takes it."""
 
-    def __init__(self, expected: Any, found: Any, X: Any, there: Any) -> None:
-        self.expected, self.found, self.X, self.there = expected, found, X, there
+    expected: Any
+    found: Any
+    X: Any
+    there: Any
 
     def differences(self, y: np.ndarray) -> list[str]:
         """What differs, for several k; and after batches, and through a file."""

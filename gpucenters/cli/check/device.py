@@ -15,7 +15,6 @@ from threadpoolctl import threadpool_info
 from ...arrays import cuda
 from ...arrays.backend import resolve_backend
 
-OK, FAILED, NOT_RUN = "ok", "failed", "not run"
 _CACHE = "~/.cupy/kernel_cache"  # of CuPy, by default
 _PACKAGES = ("gpucenters", "numpy", "scipy", "scikit-learn", "array-api-compat")
 
@@ -45,10 +44,10 @@ class Outcome:
 
     @property
     def status(self) -> str:
-        """One of the three words for it."""
+        """In a word."""
         if not self.was_run:
-            return NOT_RUN
-        return FAILED if self.differences else OK
+            return "not run"
+        return "failed" if self.differences else "ok"
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -61,13 +60,7 @@ def cuda_device(device: str) -> Any:
 
 
 def on_device(X: Any, device: str) -> Any:
-    """Host data of any container on a CUDA device.
-
-    Parameters
-    ----------
-    X : ndarray, CSR or CSC
-    device : str
-    """
+    """Host data, an ndarray, CSR or CSC, on a CUDA device."""
     cupy = cuda.require()
     with cuda_device(device):
         if not scipy.sparse.issparse(X):
@@ -80,12 +73,7 @@ def on_device(X: Any, device: str) -> Any:
 
 
 def check_machine(device: str) -> Outcome:
-    """Whether the device can be used; with the versions of all that takes part.
-
-    Parameters
-    ----------
-    device : str
-    """
+    """Whether the device can be used; with the versions of all that takes part."""
     resolve_backend(device, None)
     found: dict[str, Any] = {
         "device": device,

@@ -24,7 +24,7 @@ _BUDGET = "1MB"
 _POOL = 64 * 2**20  # bytes that are left when memory is made to run out
 DENSE = 20_000, 2_000
 SPARSE = 400_000, 100_000, 20  # rows, columns, stored values of a row
-WIDE = 200_000, 10_000_000, 20
+WIDE = 200_000, 10_000_000, 20  # so many columns that the work on their sums is most of a fit
 _ROUNDS = 4
 
 
@@ -37,12 +37,7 @@ def _data(n: int = 300, m: int = 200) -> tuple[np.ndarray, np.ndarray]:
 
 
 def check_bad_input(device: str) -> Outcome:
-    """Whether bad input gets the error that it gets on the CPU.
-
-    Parameters
-    ----------
-    device : str
-    """
+    """Whether bad input gets the error that it gets on the CPU."""
     outcome = Outcome(note=f"{len(_BAD)} kinds")
     for name, fails in _BAD.items():
         expected = _error(fails, "cpu", lambda X: X)
@@ -120,12 +115,7 @@ def _works(device: str) -> list[str]:
 
 
 def check_out_of_memory(device: str) -> Outcome:
-    """Whether fits in little memory are those in much, or say that they do not fit.
-
-    Parameters
-    ----------
-    device : str
-    """
+    """Whether fits in little memory are those in much, or say that they do not fit."""
     X, y = _data(6_000, 3_000)
     outcome = Outcome(note=f"{X.nbytes / 1e6:.0f} MB with a budget of {_BUDGET}")
     if device != "cpu":
@@ -169,12 +159,7 @@ def _little_memory(device: str) -> Iterator[None]:
 
 
 def check_dense_speed(device: str) -> Outcome:
-    """Dense float32 data, beside a copy and a sort.
-
-    Parameters
-    ----------
-    device : str
-    """
+    """Dense float32 data, beside a copy and a sort."""
     n, m = DENSE
     X = np.random.default_rng(0).random((n, m), dtype=np.float32)
     y = np.arange(n) % 2
@@ -185,7 +170,7 @@ def check_dense_speed(device: str) -> Outcome:
         there = X
     rows = {
         "copy of X": there.copy,
-        "sort of a quarter as many 64-bit keys": lambda: _sorted(keys),
+        "sort of a quarter as many 64-bit keys": lambda: keys.copy().sort(),
         "l2 fit": lambda: L2CenterClassifier().fit(there, y),
         "l1 fit": lambda: L1CenterClassifier().fit(there, y),
     }
@@ -194,27 +179,8 @@ def check_dense_speed(device: str) -> Outcome:
     return _timed(f"{n:,} x {m:,} dense float32", rows, X.nbytes, device)
 
 
-def check_sparse_speed(device: str) -> Outcome:
-    """CSR data, beside a copy and the bare product that sums classes.
-
-    Parameters
-    ----------
-    device : str
-    """
-    return _sparse_speed(SPARSE, device)
-
-
-def check_wide_speed(device: str) -> Outcome:
-    """CSR data of so many columns that the work on sums of features is most of a fit.
-
-    Parameters
-    ----------
-    device : str
-    """
-    return _sparse_speed(WIDE, device)
-
-
-def _sparse_speed(shape: tuple[int, int, int], device: str) -> Outcome:
+def check_sparse_speed(shape: tuple[int, int, int], device: str) -> Outcome:
+    """CSR data, beside a copy and the bare product that sums classes."""
     n, m, stored = shape
     rng = np.random.default_rng(0)
     indices = np.minimum(m * rng.random((n, stored)) ** 3, m - 1).astype(np.int32)
@@ -236,10 +202,6 @@ def _sparse_speed(shape: tuple[int, int, int], device: str) -> Outcome:
     if device != "cpu":
         rows |= {"l2 fit from the host": lambda: L2CenterClassifier(device=device).fit(X, y)}
     return _timed(f"{n:,} x {m:,} CSR, {stored} values a row", rows, size, device)
-
-
-def _sorted(keys: Any) -> None:
-    keys.copy().sort()
 
 
 def _uploads(X: np.ndarray, y: np.ndarray, device: str) -> dict[str, Callable[[], Any]]:

@@ -164,15 +164,7 @@ class MarginProblems:
     ) -> tuple[Hyperplanes, list[Array]]:
         """The solution, and the last working set of each problem: starts for bounds nearby.
 
-        Parameters
-        ----------
-        r_plus, r_minus : float, positive
-            The largest second moments of the decision in class +1 and in class -1.
-        tol : float
-            The gap to reach, relative to the loss of w = 0.
-        max_rounds : int
-        ctx : Context
-        starts : sequence of arrays of int64, optional
+        The parameters are those of `gmeb_hyperplanes`.
         """
         solutions, scales, sigmas = [], [], []
         with one_blas_thread(ctx.backend):

@@ -35,30 +35,17 @@ _KEPT_OF_TANGENT = 0.5
 
 @dataclass(frozen=True)
 class Restricted:
-    """The problem with d features.
-
-    Attributes
-    ----------
-    backend : Backend
-    columns : WorkingColumns
-    sign, weight : arrays of shape (l,)
-        y and c.
-    p, q : arrays of shape (d,)
-    e : float, positive
-    budget : float
-    scale : float
-        The loss of w = 0.
-    """
+    """The problem with d features."""
 
     backend: Backend
     columns: WorkingColumns
-    sign: Array
-    weight: Array
-    p: Array
-    q: Array
-    e: float
+    sign: Array  # y: (l,)
+    weight: Array  # c: (l,)
+    p: Array  # (d,)
+    q: Array  # (d,)
+    e: float  # positive
     budget: float
-    scale: float
+    scale: float  # the loss of w = 0
 
     def product(self, w: Array) -> Array:
         """``Z @ w``."""
@@ -110,35 +97,21 @@ class Products(NamedTuple):
 
 @dataclass(frozen=True)
 class Point:
-    """The variables, or a direction.
+    """The variables, or a direction."""
 
-    Attributes
-    ----------
-    mu : array of shape (l,)
-    rise, fall : arrays of shape (d,)
-        The slacks phi - Z'mu and phi + Z'mu.
-    a, b, over : float
-        A, B and A + B - e.
-    plus, minus : arrays of shape (d,)
-        Of the weights w = plus - minus: the multipliers of the slacks.
-    offset : float
-    u, xi : arrays of shape (l,)
-        The multipliers of mu >= 0 and of mu <= c.
-    of_a, of_b, of_over : float
-        Those of a, b and over.
-    """
-
-    mu: Array
-    rise: Array
-    fall: Array
-    a: float
-    b: float
-    over: float
-    plus: Array
-    minus: Array
+    mu: Array  # (l,)
+    rise: Array  # the slack phi - Z'mu: (d,)
+    fall: Array  # the slack phi + Z'mu: (d,)
+    a: float  # A
+    b: float  # B
+    over: float  # A + B - e
+    # The multipliers of these: of rise and fall, the weights w = plus - minus; of y'mu = 0; of
+    # mu >= 0 and of mu <= c; of A, B and A + B - e.
+    plus: Array  # (d,)
+    minus: Array  # (d,)
     offset: float
-    u: Array
-    xi: Array
+    u: Array  # (l,)
+    xi: Array  # (l,)
     of_a: float
     of_b: float
     of_over: float
@@ -211,13 +184,7 @@ def weighted_least_squares(
 ) -> Callable[[Array], Array]:
     """``solve(b)`` for [Z 1]' diag(weight) [Z 1] + diag(ridge, 0), b of shape (d + 1,).
 
-    Parameters
-    ----------
-    columns : WorkingColumns
-        Z: (n, d).
-    weight : array of shape (n,), positive
-    ridge : array of shape (d,), positive
-    backend : Backend
+    The columns are Z, (n, d); weight, (n,), and ridge, (d,), are positive.
     """
     xp, d = backend.xp, ridge.shape[0]
     cross, last = columns.transposed_product(weight), backend.zeros(1)

@@ -9,11 +9,10 @@ from typing import NamedTuple
 from ...arrays.backend import Backend
 from ...arrays.cached import cached_property
 from ...arrays.context import Context
-from ...arrays.functions import array_namespace, to_float, to_floats
+from ...arrays.functions import EPS, array_namespace, to_float, to_floats
 from ...arrays.typing import Array
 from ...reductions.working_columns import TwoClasses
 
-_EPS = 2.0**-52
 _MOST_STEPS = 200
 _NEGLIGIBLE = 1e-100  # relative to the largest: the square is still a normal number
 
@@ -78,7 +77,7 @@ def worst_case_l1(w: Array, p: Array, q: Array) -> tuple[float, float]:
         new = t - slope / bend if bend < 0 else low
         if not low < new < high:
             new = (low + high) / 2
-        near = abs(new - t) <= 4 * _EPS or high - low <= 4 * _EPS
+        near = abs(new - t) <= 4 * EPS or high - low <= 4 * EPS
         t = new
         if near:
             break
@@ -131,7 +130,7 @@ def worst_case_l1_dual(g: Array, p: Array, q: Array) -> tuple[float, float]:
                 j = xp.argmin(values)
                 lowest, known = to_float(values[j]), t * rising[1] + u * rising[0]
                 new = line(j)
-                if lowest >= known * (1 - 4 * _EPS) or new[0] == new[1]:
+                if lowest >= known * (1 - 4 * EPS) or new[0] == new[1]:
                     break
                 if new[1] > new[0]:
                     rising = new
@@ -147,24 +146,15 @@ class Problem:
 
     Its dual: maximise 1'mu - Omega*(g), g = X'(y mu), over 0 <= mu <= c and y'mu = 0, where y is
     the sign of a sample and c its weight.
-
-    Attributes
-    ----------
-    data : TwoClasses
-        The l samples of positive weight.
-    mean : array of shape (m,), float64
-    p, q : arrays of shape (m,), float64
-        Second moments of class +1 and -1 about ``mean``, divided by R+ and R-; exactly zero where a
-        feature is constant up to rounding.
-    budget : float
-        sqrt(2 / (1 / R+ + 1 / R-)): by it features are brought to unit second moments.
     """
 
-    data: TwoClasses
-    mean: Array
-    p: Array
-    q: Array
-    budget: float
+    data: TwoClasses  # the l samples of positive weight
+    mean: Array  # (m,)
+    # Second moments of class +1 and -1 about ``mean``, divided by R+ and R-; exactly zero where a
+    # feature is constant up to rounding.
+    p: Array  # (m,)
+    q: Array  # (m,)
+    budget: float  # sqrt(2 / (1 / R+ + 1 / R-)): by it features are brought to unit second moments
 
     @property
     def backend(self) -> Backend:
@@ -221,7 +211,7 @@ class Problem:
         order = xp.argsort(t)
         t, weight = xp.take(t, order), xp.cumulative_sum(xp.take(self.data.weight, order))
         n = t.shape[0]
-        rounding = max(1e-12, n * _EPS) * sum(self.class_weight)
+        rounding = max(1e-12, n * EPS) * sum(self.class_weight)
         k = min(int(xp.sum(xp.astype(weight < wanted - rounding, xp.int64))), n - 1)
         low, high, at = to_floats(xp.stack([t[k], t[min(k + 1, n - 1)], weight[k]]))
         return (low + high) / 2 if abs(at - wanted) <= rounding else low
@@ -241,24 +231,13 @@ class Problem:
 
 
 class Dual(NamedTuple):
-    """Feasible multipliers.
+    """Feasible multipliers."""
 
-    Attributes
-    ----------
-    mu : array of shape (l,), float64
-    g : array of shape (m,), float64
-        X'(y mu).
-    total : float
-        1'mu.
-    multiplier, t : float
-        Omega*(g), and the t where it is attained.
-    """
-
-    mu: Array
-    g: Array
-    total: float
-    multiplier: float
-    t: float
+    mu: Array  # (l,)
+    g: Array  # X'(y mu): (m,)
+    total: float  # 1'mu
+    multiplier: float  # Omega*(g)
+    t: float  # where it is attained
 
     @classmethod
     def zero(cls, problem: Problem) -> Dual:
@@ -306,15 +285,7 @@ class Certificate(NamedTuple):
 
 
 def certificate(problem: Problem, w: Array, mu: Array, ctx: Context) -> Certificate:
-    """The certificate of any weights and multipliers, which are made feasible first.
-
-    Parameters
-    ----------
-    problem : Problem
-    w : array of shape (m,), float64
-    mu : array of shape (l,), float64
-    ctx : Context
-    """
+    """The certificate of any weights, (m,), and multipliers, (l,): they are made feasible first."""
     xp, zero = problem.backend.xp, problem.backend.zeros(1)
     w = xp.where(problem.varies, w, zero)
     omega, t = worst_case_l1(w, problem.p, problem.q)

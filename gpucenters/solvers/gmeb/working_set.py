@@ -33,36 +33,19 @@ _NEARLY_CLEAN, _CLEAN, _LEAST_TAU = 1e-5, 1e-9, 1e-11
 
 
 class InnerSolution(NamedTuple):
-    """What the method found.
+    """What the method found."""
 
-    Attributes
-    ----------
-    w : array of shape (d,)
-    active : array of shape (d,), bool
-        Where a weight is more than a zero that has not been reached yet.
-    multiplier : float
-        lambda.
-    t : float
-    point : Point
-        Where it stopped: a start for a smaller tolerance.
-    """
-
-    w: Array
-    active: Array
-    multiplier: float
+    w: Array  # (d,)
+    active: Array  # bool, (d,): where a weight is more than a zero that has not been reached yet
+    multiplier: float  # lambda
     t: float
-    point: Point
+    point: Point  # where it stopped: a start for a smaller tolerance
 
 
 def solve_restricted(problem: Restricted, tol: float, start: Point | None = None) -> InnerSolution:
     """Solve to a relative gap of ``tol``, or as far as rounding allows.
 
-    Parameters
-    ----------
-    problem : Restricted
-    tol : float
-    start : Point, optional
-        Where the method stopped for the same problem and a larger tolerance.
+    ``start`` is where the method stopped for the same problem and a larger tolerance.
     """
     scale, count = problem.scale, 2 * (problem.weight.shape[0] + problem.p.shape[0]) + 3
     point = best = _first_point(problem) if start is None else start
@@ -131,25 +114,14 @@ def _solution(problem: Restricted, x: Point) -> InnerSolution:
 
 @dataclass(frozen=True)
 class Weights:
-    """Feasible weights of a working set, and what they reach.
+    """Feasible weights of a working set, and what they reach."""
 
-    Attributes
-    ----------
-    working : array of int64 of shape (d,)
-    w : array of shape (d,), float64
-    offset : float
-    t, omega : float
-        Omega(w), and the t where it is attained.
-    loss : float
-        H.
-    """
-
-    working: Array
-    w: Array
+    working: Array  # int64 of shape (d,)
+    w: Array  # (d,)
     offset: float
-    t: float
-    omega: float
-    loss: float
+    t: float  # where Omega(w) is attained
+    omega: float  # Omega(w)
+    loss: float  # H
 
     @classmethod
     def zero(cls, problem: Problem, working: Array) -> Weights:
@@ -164,16 +136,7 @@ class Weights:
 
 
 class WorkingSet:
-    """The problem with some features alone.
-
-    Parameters
-    ----------
-    problem : Problem
-    working : array of int64 of shape (d,)
-        Ascending; of features that are not constant.
-    e : float
-    ctx : Context
-    """
+    """The problem with some features alone: d ascending ones, which are not constant."""
 
     def __init__(self, problem: Problem, working: Array, e: float, ctx: Context) -> None:
         xp = ctx.backend.xp
@@ -197,7 +160,7 @@ class WorkingSet:
     def cheap(self) -> bool:
         """Whether its columns are sparse: more of them cost little."""
         columns = self.restricted.columns
-        return 4 * columns.size <= self.restricted.sign.shape[0] * self._working.shape[0]
+        return 4 * columns.stored_values <= self.restricted.sign.shape[0] * self._working.shape[0]
 
     def weights(self, z: Array) -> Weights:
         """The weights of the inner problem in the units of X, made feasible."""
@@ -241,33 +204,17 @@ class WorkingSet:
 
 
 class Solution(NamedTuple):
-    """The solution of a problem.
+    """The solution of a problem."""
 
-    Attributes
-    ----------
-    columns : array of int64 of shape (d,)
-        The features whose weights are not zero, ascending.
-    w : array of shape (d,), float64
-    offset : float
-        b: the decision is (x - mean)'w + b.
-    t, omega : float
-        Omega(w), and the t where it is attained.
-    objective, bound, multiplier : float
-        H, the lower bound on it, and the multiplier of the budget.
-    working : array of int64
-        The last working set: a start for a problem nearby.
-    rounds : int
-    """
-
-    columns: Array
-    w: Array
-    offset: float
-    t: float
-    omega: float
-    objective: float
-    bound: float
-    multiplier: float
-    working: Array
+    columns: Array  # int64 of shape (d,): the features whose weights are not zero, ascending
+    w: Array  # (d,)
+    offset: float  # b: the decision is (x - mean)'w + b
+    t: float  # where Omega(w) is attained
+    omega: float  # Omega(w)
+    objective: float  # H
+    bound: float  # the lower bound on it
+    multiplier: float  # of the budget
+    working: Array  # int64: the last working set: a start for a problem nearby
     rounds: int
 
 
@@ -278,17 +225,8 @@ def solve(
 
     Of all solutions that of least Omega is wanted: H + e Omega is minimised, with an e so small
     that it leaves a solution whose budget binds, or that separates the data, as it is. Elsewhere e
-    becomes smaller than the tolerance.
-
-    Parameters
-    ----------
-    problem : Problem
-    tol : float
-    max_rounds : int
-        Rounds, each with one pass over X.
-    ctx : Context
-    start : array of int64, optional
-        The first working set.
+    becomes smaller than the tolerance. Each round is one pass over X; ``start`` is the first
+    working set.
     """
     scale = problem.scale
     floor = max(tol / 4, 1e-10) * scale

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -12,26 +13,12 @@ import scipy.sparse
 from ..arrays.inputs import concatenated
 from ..arrays.on_disk import is_on_disk
 from .arrays import check_labels, mapped
-from .data import Data, Options, ReadError, as_whole, counted, label_fault, missing_value, warn
+from .data import Data, Options, ReadError, counted, label_fault, missing_value, without_point
 from .lines import text_lines, too_large
 
 
-def joined(parts: Iterable[Data], path: Any, limit: float) -> Iterator[Data]:
-    """Some parts as one.
-
-    Parameters
-    ----------
-    parts : iterable of Data
-    path : str or path-like
-        For errors.
-    limit : float
-        The number of bytes that may be held.
-
-    Yields
-    ------
-    Data
-        All of them; nothing where there are none.
-    """
+def joined(parts: Iterable[Data], path: Any, limit: float) -> list[Data]:
+    """Some parts as one, of so many bytes at most; nothing where there are none."""
     held: list[Data] = []
     size = 0
     for part in parts:
@@ -40,14 +27,13 @@ def joined(parts: Iterable[Data], path: Any, limit: float) -> Iterator[Data]:
         if size > limit:
             raise too_large(path, limit)
     if not held:
-        return
+        return []
     labels = [part.y for part in held if part.y is not None]
-    y = as_whole(concatenated(labels)) if labels else None
+    y = without_point(concatenated(labels)) if labels else None
     if len(held) == 1:
-        yield replace(held[0], y=y)
-        return
+        return [replace(held[0], y=y)]
     ids = None if held[0].ids is None else [id for part in held for id in part.ids or ()]
-    yield Data(_stacked([part.X for part in held]), y, held[0].feature_names, ids)
+    return [Data(_stacked([part.X for part in held]), y, held[0].feature_names, ids)]
 
 
 def _bytes(data: Data) -> int:
@@ -101,19 +87,13 @@ def read_labels(path: Any, options: Options) -> np.ndarray:
         found.append(label)
     if not found:
         raise ReadError(path, "there is no label.", 1, 1)
-    return as_whole(np.asarray(found))
+    return without_point(np.asarray(found))
 
 
 def without_missing(batches: Iterator[Data], path: Any, options: Options) -> Iterator[Data]:
     """The batches without what is missing, as ``options.missing`` says; raises for infinities.
 
-    Parameters
-    ----------
-    batches : iterator of Data
-        NaN stands for a missing number, None for a missing text; missing labels are masked.
-    path : str or path-like
-        For errors.
-    options : Options
+    NaN stands for a missing number, None for a missing text; missing labels are masked.
     """
     start = left_out = 0
     for batch in batches:
@@ -133,7 +113,7 @@ def without_missing(batches: Iterator[Data], path: Any, options: Options) -> Ite
             yield batch.rows(np.flatnonzero(kept))
     if left_out:
         what = f"{counted(left_out, 'row')} of {start:,} with missing values left out."
-        warn(ReadError(path, what))
+        warnings.warn(f"{ReadError(path, what)}", stacklevel=2)
 
 
 def _numbers(batch: Data, start: int, path: Any, options: Options) -> np.ndarray:

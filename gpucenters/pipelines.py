@@ -245,17 +245,7 @@ def reads_words_alone(vectorizer: Any) -> bool:
 def pack_vectorizer(
     vectorizer: Any, columns: np.ndarray | None, n_features: int, packer: Packer
 ) -> dict[str, Any]:
-    """A fitted vectorizer as JSON.
-
-    Parameters
-    ----------
-    vectorizer : CountVectorizer, HashingVectorizer or TfidfVectorizer
-    columns : ndarray of int64, optional
-        The words to keep, ascending; by default all.
-    n_features : int
-        How many columns the model was fitted to.
-    packer : Packer
-    """
+    """A fitted vectorizer as JSON, with the words of these columns (ascending), or all."""
     name = _NAMES[type(vectorizer)]
     _require_content(vectorizer)
     params = vectorizer.get_params(deep=False) | {"dtype": _numeric(vectorizer.dtype).str}
@@ -373,13 +363,7 @@ def _split(content: np.ndarray, ends: np.ndarray) -> list[str]:
 
 
 def pack_step(step: Any, packer: Packer) -> dict[str, Any]:
-    """A fitted step as JSON.
-
-    Parameters
-    ----------
-    step : estimator of a type in `STEPS`
-    packer : Packer
-    """
+    """A fitted step of a type in `STEPS` as JSON."""
     check_is_fitted(step)
     kind = type(step)
     default = {n: p.default for n, p in signature(kind).parameters.items()}

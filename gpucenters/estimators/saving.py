@@ -29,19 +29,7 @@ def pack_model(
 ) -> tuple[dict[str, Any], np.ndarray | None]:
     """A fitted model as JSON, and the columns of X that it keeps, where others go.
 
-    Parameters
-    ----------
-    model : Classifier
-    packer : Packer
-    full : bool
-        As the method ``save`` has it.
-    narrow : bool, default=False
-        Whether the model may become one of the features of its support alone.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As the method ``save``.
+    Others may go only if it is ``narrow``: it becomes a model of its selected features alone.
     """
     name, columns = type(model).__name__, None
     if name not in _KINDS or _models.found(_KINDS[name]) is not type(model):
@@ -121,12 +109,7 @@ def unpack_model(
 ) -> tuple[Any, Unpacker]:
     """The model that was packed, and what unpacks the other sections of its file.
 
-    Parameters
-    ----------
-    section : dict
-    arrays : list of NumPy arrays
-    backend : Backend or None
-        None is where the model was saved, or the host where that cannot be used.
+    ``backend`` None is where the model was saved, or the host where that cannot be used.
     """
     if section["class"] not in _KINDS:
         raise ValueError(f"this gpucenters does not know the model {section['class']!r}.")

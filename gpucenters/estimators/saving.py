@@ -44,12 +44,14 @@ def pack_model(
     if narrow and not kept.reads_all_features:
         columns = model.support_
         fitted, params, known = _of_columns(columns, fitted, params, known)
-    with fitted.backend.current():
+    backend = fitted.backend
+    with backend.current():
         section = {
             "class": name,
             "params": {n: packer.pack(v, n) for n, v in params.items()},
             "attributes": {n: packer.pack(v, n) for n, v in known.items()},
-            "device": _device_name(fitted.backend),
+            # Models of other libraries are loaded on the CPU.
+            "device": f"cuda:{backend.device.id}" if is_cupy(backend.xp) else "cpu",
             "fitted": {n: packer.pack(getattr(fitted, n), n) for n in _FITTED},
         }
     return section, columns
@@ -97,11 +99,6 @@ def _of_columns(
     if "feature_names_in_" in known:
         known["feature_names_in_"] = known["feature_names_in_"][columns]
     return fitted, params | {"k": k}, known
-
-
-def _device_name(backend: Backend) -> str:
-    """The name of a CUDA device; models of other libraries are loaded on the CPU."""
-    return f"cuda:{backend.device.id}" if is_cupy(backend.xp) else "cpu"
 
 
 def unpack_model(

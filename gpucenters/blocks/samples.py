@@ -18,6 +18,7 @@ from ..arrays.namespace import assume_canonical, is_numpy, is_numpy_or_cupy, spa
 from ..arrays.typing import Array
 
 _LARGEST_WEIGHT = 1e100  # beyond it products of weights and values leave float64
+_FEW_CLASSES = 16  # that are counted one by one: bincount would copy the codes to int64
 _MOST_DENSE_CLASSES = 64  # whose indicator times rows is worth its arithmetic as a dense product
 
 
@@ -47,7 +48,7 @@ class Samples:
     @cached_property
     def class_weight(self) -> list[float]:
         """W_c, the weight of each class."""
-        if self.sample_weight is None and self.n_classes <= 16:  # bincount would copy to int64
+        if self.sample_weight is None and self.n_classes <= _FEW_CLASSES:
             return [float(np.count_nonzero(self.codes == c)) for c in range(self.n_classes)]
         sums = np.bincount(self.codes, weights=self.sample_weight, minlength=self.n_classes)
         return [float(w) for w in sums]

@@ -20,6 +20,7 @@ from ..blocks.samples import Samples
 from .sorted_columns import JointHalf, SortedColumns
 
 _CACHED_CHUNKS = 2  # that a cache holds while few values of each line are sorted
+_FEW_VALUES = 2**16  # of all lists, which are compared in less time than bisections take
 _LONG_LIST = 256  # items from which on a search for the relevant ones saves time
 _WORTH_SAMPLING = 512  # values of a line
 _DEVIATIONS = 1.5  # three standard deviations of a sample, each value of which is at random
@@ -81,6 +82,18 @@ class DenseSortedColumns(SortedColumns):
             groups.append(xp.concat(sums))
         return lists.by_class(xp.permute_dims(xp.concat(groups, axis=1), (1, 0)))
 
+    def items_below(self, bound: Array, *, or_equal: bool = False) -> Array:
+        xp = self.backend.xp
+        many = self.values.shape[0] > _FEW_VALUES or self.backend.sync_is_expensive
+        if many or self.weights is not None:
+            return super().items_below(bound, or_equal=or_equal)
+
+        def is_below(x: Array, bound: Array) -> Array:
+            return xp.astype(x <= bound if or_equal else x < bound, xp.float64)
+
+        counts = self.weighted_sums(is_below, xp.broadcast_to(bound, self.shape))
+        return xp.astype(counts, xp.int64)
+
     def loss_difference(self, center: Array, other: Array) -> Array:
         xp = self.backend.xp
         counts, offsets = self.lists.counts.tolist(), self.lists.offsets.tolist()
@@ -88,8 +101,9 @@ class DenseSortedColumns(SortedColumns):
             return super().loss_difference(center, other)
         # The items are in order: only those between the two points in some column need a look.
         low, high = xp.minimum(center, other), xp.maximum(center, other)
-        first = self.first(lambda item: self.value(item) > low)
-        last = self.first(lambda item: self.value(item) >= high, first)
+        # (Without a value between them, as where they are equal, the last is not before the first.)
+        first = self.items_below(low, or_equal=True)
+        last = xp.maximum(first, self.items_below(high))
         towards = other - center
         outside = xp.astype(first - (self.n_items - last), xp.float64) * towards
         table, sums = self.table, []

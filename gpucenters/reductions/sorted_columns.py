@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from ..arrays import kernels
 from ..arrays.backend import Backend
 from ..arrays.functions import UNIT_ROUNDOFF
-from ..arrays.namespace import array_namespace
+from ..arrays.namespace import array_namespace, is_numpy, to_numpy
 from ..arrays.typing import Array
 from ..blocks.samples import Samples
 
@@ -144,6 +144,8 @@ class SortedColumns:
         xp = self.backend.xp
         if array.shape[0] == 0:
             return self.backend.zeros(position.shape, array.dtype)
+        if is_numpy(xp):
+            return to_numpy(array).take(to_numpy(position), mode="clip")
         zero = xp.zeros_like(position)
         inside = xp.minimum(xp.maximum(position, zero), zero + (array.shape[0] - 1))
         return xp.reshape(xp.take(array, xp.reshape(inside, (-1,))), position.shape)
@@ -204,6 +206,17 @@ class SortedColumns:
             low = xp.where(open_ & ~holds, middle + 1, low)
         return low
 
+    def items_below(self, bound: Array, *, or_equal: bool = False) -> Array:
+        """How many items of each list are below (or equal to) a value: (K, b).
+
+        ``bound`` is of shape (b,) or (K, b).
+        """
+
+        def beyond(item: Array) -> Array:
+            return self.value(item) > bound if or_equal else self.value(item) >= bound
+
+        return self.first(beyond)
+
     def class_intervals(self) -> tuple[Array, Array]:
         """Ends of the interval of medians of each class and column: two arrays of shape (K, b)."""
         xp, (least, most) = self.backend.xp, _class_half(self.samples)
@@ -233,7 +246,7 @@ class SortedColumns:
         two = self.has_unit_items and self.shape[0] == 2 and half.is_exact
         found = self._search_two(half) if two else self._search(half, low, high)
         # The next larger value, where exactly half of the weight lies at or below ``found``.
-        upto = self.first(lambda i: self.value(i) > found)
+        upto = self.items_below(found, or_equal=True)
         following = xp.min(self._value_or_infinity(upto, self.n_items), axis=0)
         more = half.exceeded(self.mass(upto)) | ~xp.isfinite(following)
         return found, xp.where(more, found, following)
@@ -248,8 +261,8 @@ class SortedColumns:
         xp, backend = self.backend.xp, self.backend
         k = self.shape[0]
         classes = xp.arange(k, dtype=xp.int64, device=backend.device)[:, None]
-        left = self.first(lambda i: self.value(i) >= low)
-        right = self.first(lambda i: self.value(i) > high, left)
+        left = self.items_below(low)
+        right = self.items_below(high, or_equal=True)
         found = high
         most = int(xp.max(xp.sum(right - left, axis=0)))
         rounds = math.ceil(math.log(max(most, 1)) / math.log(4 / 3)) + 2

@@ -160,7 +160,7 @@ def bernoulli_null_gain(alpha: float) -> NullGain:
     """Gains of sparse Bernoulli naive Bayes."""
 
     def gain(run: Run) -> Array:
-        return bernoulli_gain(_flat(run.sums()), run.samples.class_weight, alpha, run.backend)
+        return bernoulli_gain(_flat(run.sums()), run.samples, alpha)
 
     def rounding(run: Run, gain: Array) -> Array:
         return run.count_error(gain * 0 + len(run.samples.codes), gain)

@@ -23,6 +23,8 @@ from strategies import (
     storing,
 )
 
+from gpucenters.arrays.namespace import to_numpy
+from gpucenters.reductions import dense_sorting
 from gpucenters.reductions.sorted_columns import _tolerance
 from gpucenters.reductions.sparse_sorting import perhaps_half
 from gpucenters.solvers import l1_centers
@@ -281,6 +283,22 @@ def test_a_budget_of_one_column_gives_the_same_bits(weights: str, backend: Any) 
         for budget in (1, 10_000):
             centers = l1_centers(container, y, sample_weight=s, memory_budget=budget)
             assert_equal(solution(centers, backend), expected)
+
+
+@pytest.mark.parametrize("classes", [2, 9])
+def test_bits_do_not_depend_on_how_values_below_a_bound_are_counted(
+    classes: int, backend: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(classes)
+    y = rng.permutation(np.arange(700) % classes)
+    X = np.column_stack([_values(rng, y), rng.standard_normal((700, 3)) + y[:, None] % 2])
+    found = []
+    for most in (0, 2**20):  # by bisections, and by comparisons with every value
+        monkeypatch.setattr(dense_sorting, "_FEW_VALUES", most)
+        found.append(l1_centers(backend.array(X), y))
+    for name in ("free", "tied", "gain"):
+        one, other = (to_numpy(getattr(centers, name)) for centers in found)
+        assert one.tobytes() == other.tobytes()
 
 
 @pytest.mark.parametrize("values", ["ties", "normal", "outliers", "apart"])

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
+from functools import cache
 from itertools import chain, islice
 from typing import Any, TypeVar
 
@@ -43,10 +44,17 @@ def thread_count(backend: Backend) -> int:
     joblib_backend, _ = joblib.parallel.get_active_backend()
     if getattr(joblib_backend, "nesting_level", 0):
         return 1
-    cores = joblib.cpu_count()
+    affinity = getattr(os, "sched_getaffinity", None)  # Linux has it
+    cores = _cores(joblib.cpu_count, affinity and frozenset(affinity(0)))
     # joblib sets OMP_NUM_THREADS in its worker processes to their share of the cores.
     limit = os.environ.get("OMP_NUM_THREADS", "")
     return max(1, min(cores, int(limit)) if limit.isdigit() and int(limit) else cores)
+
+
+@cache
+def _cores(count: Callable[[], int], _affinity: frozenset[int] | None) -> int:
+    """The count, for which joblib reads files, once for each set of cores that are allowed."""
+    return count()
 
 
 class Scratch:

@@ -142,8 +142,8 @@ def _changes(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         *((s, to_numpy(x), sign) for s, x, sign in path.changes()), strict=True
     )
     sizes = [len(part) for part in parts]
-    of_each = (np.repeat(np.asarray(x, np.int32), sizes) for x in (numbers, signs))
-    return np.concatenate(parts), *of_each
+    number, sign = (np.repeat(np.asarray(x, np.int32), sizes) for x in (numbers, signs))
+    return np.concatenate(parts), number, sign
 
 
 def _score_again(model: CenterClassifier, X: Any, k: int, s: int, found: PathPredictions) -> None:

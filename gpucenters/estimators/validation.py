@@ -20,6 +20,9 @@ from ..arrays.typing import Array, SparseMatrix
 from ..blocks.samples import check_weights
 from ..blocks.validation import check_dense, checked_on_disk, checked_sparse
 
+# Arrays of these kinds pass scikit-learn's checks as they are; in small fits the checks take long.
+_PLAIN_KINDS = "biuf"
+
 # Class labels of any type on the host: codes and back, checks, weights of classes, accuracy.
 
 
@@ -27,7 +30,9 @@ def host_labels(y: Any, caller: str, n_samples: int) -> np.ndarray:
     """Y as a NumPy array of shape (n_samples,); errors name ``caller``."""
     if y is None:
         raise ValueError(f"{caller} requires y to be passed, but the target y is None.")
-    y = column_or_1d(exact_values(y, "y"), warn=True)
+    y = exact_values(y, "y")
+    if not (type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in _PLAIN_KINDS):
+        y = column_or_1d(y, warn=True)
     if y.shape[0] != n_samples:
         raise ValueError(
             "Found input variables with inconsistent numbers of samples: X has "
@@ -289,7 +294,8 @@ def check_container(X: Any, estimator: Any, *, in_parts: bool = False) -> Array 
     with backend_of(X).current():
         if is_sparse(X):
             return checked_sparse(X)
-        if not is_numpy(array_namespace(X)):
+        plain = type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype.kind in _PLAIN_KINDS
+        if plain or not is_numpy(array_namespace(X)):
             check_dense(X)
             return X
     checked = check_array(

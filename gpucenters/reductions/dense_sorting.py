@@ -20,6 +20,7 @@ from ..blocks.samples import Samples
 from .sorted_columns import JointHalf, SortedColumns
 
 _CACHED_CHUNKS = 2  # that a cache holds while few values of each line are sorted
+_FEW_VALUES = 2**16  # of all lists, which are compared in less time than bisections take
 _LONG_LIST = 256  # items from which on a search for the relevant ones saves time
 _WORTH_SAMPLING = 512  # values of a line
 _DEVIATIONS = 1.5  # three standard deviations of a sample, each value of which is at random
@@ -48,7 +49,9 @@ class DenseSortedColumns(SortedColumns):
 
     def _joint_interval(self, half: JointHalf, low: Array, high: Array) -> tuple[Array, Array]:
         xp, table = self.backend.xp, self.table
-        if self.plain and self.shape[0] == 2 and half.is_exact:  # two lists are searched as fast
+        if (
+            self.has_unit_items and self.shape[0] == 2 and half.is_exact
+        ):  # two lists are searched as fast
             return super()._joint_interval(half, low, high)
         weight = xp.take(half.factor[:, 0], self.lists.codes)[None, :]
         one_of_each = math.hypot(*to_floats(half.factor[:, 0]))
@@ -79,18 +82,30 @@ class DenseSortedColumns(SortedColumns):
             groups.append(xp.concat(sums))
         return lists.by_class(xp.permute_dims(xp.concat(groups, axis=1), (1, 0)))
 
+    def items_below(self, bound: Array, *, or_equal: bool = False) -> Array:
+        xp = self.backend.xp
+        many = self.values.shape[0] > _FEW_VALUES or self.backend.sync_is_expensive
+        if many or self.weights is not None:
+            return super().items_below(bound, or_equal=or_equal)
+
+        def is_below(x: Array, bound: Array) -> Array:
+            return xp.astype(x <= bound if or_equal else x < bound, xp.float64)
+
+        counts = self.weighted_sums(is_below, xp.broadcast_to(bound, self.shape))
+        return xp.astype(counts, xp.int64)
+
     def loss_difference(self, center: Array, other: Array) -> Array:
         xp = self.backend.xp
         counts, offsets = self.lists.counts.tolist(), self.lists.offsets.tolist()
-        if not self.plain or max(counts) < _LONG_LIST or self.backend.sync_is_expensive:
+        if not self.has_unit_items or max(counts) < _LONG_LIST or self.backend.sync_is_expensive:
             return super().loss_difference(center, other)
         # The items are in order: only those between the two points in some column need a look.
         low, high = xp.minimum(center, other), xp.maximum(center, other)
-        nothing = xp.zeros_like(self.size)
-        first = self.first(lambda item: self.value(item) > low, nothing, self.size)
-        last = self.first(lambda item: self.value(item) >= high, first, self.size)
+        # (Without a value between them, as where they are equal, the last is not before the first.)
+        first = self.items_below(low, or_equal=True)
+        last = xp.maximum(first, self.items_below(high))
         towards = other - center
-        outside = xp.astype(first - (self.size - last), xp.float64) * towards
+        outside = xp.astype(first - (self.n_items - last), xp.float64) * towards
         table, sums = self.table, []
         for c, start in enumerate(offsets):
             left, right = int(xp.min(first[c, :])), int(xp.max(last[c, :]))
@@ -142,15 +157,15 @@ def sort_columns(
             sums.append(xp.reshape(xp.cumulative_sum(part, axis=2), (b, -1)))
         sorted_weights = xp.reshape(ws, (-1,))
         cumulative = xp.reshape(xp.concat(sums, axis=1), (-1,))
-    line_starts = lists.size * xp.arange(b, dtype=xp.int64, device=backend.device)
+    line_starts = lists.n_rows * xp.arange(b, dtype=xp.int64, device=backend.device)
     start = backend.asarray(lists.offsets, dtype=xp.int64)[:, None] + line_starts
-    size = backend.asarray(lists.counts, dtype=xp.int64)[:, None] + xp.zeros_like(start)
+    n_items = backend.asarray(lists.counts, dtype=xp.int64)[:, None] + xp.zeros_like(start)
     return DenseSortedColumns(
         samples=samples,
         values=xp.reshape(table, (-1,)),
         start=start,
-        size=size,
-        depth=int(lists.counts.max()).bit_length() + 1,
+        n_items=n_items,
+        bisections=int(lists.counts.max()).bit_length() + 1,
         weights=sorted_weights,
         cumulative=cumulative,
         lists=lists,

@@ -15,6 +15,8 @@ fit_prior : bool, default=True
     Class priors as in the training data; else all equal.
 class_prior : array of shape (n_classes,), default=None
     Class priors, in the order of ``classes_``.
+priors : {"uniform", "empirical"} or array of shape (n_classes,), default="uniform"
+    Class priors, in the order of ``classes_``; they shift the decision, not the centers.
 class_weight : "balanced" or dict from labels to weights, default=None
     Factors of the sample weights of each class: given (1 for labels left out), or by which all
     classes weigh the same. They change gains, smoothing, and fitted priors.
@@ -38,6 +40,11 @@ support_ : ndarray of shape (k,), int64
     Selected features, ascending, on the host.
 ranking_ : ndarray of shape (k,), int64
     The same by descending score (ties: lower index first), on the host.
+feature_importances_ : ndarray of shape (n_features,), float64
+    ``scores_`` on the host.
+coef_ : array of shape (1, n_features) or (n_classes, n_features), float64
+    The decision is ``X @ coef_.T + intercept_``; zero outside the support.
+intercept_ : array of shape (1,) or (n_classes,), float64
 """
 
 _PARAMETERS_OF_FUNCTIONS = """
@@ -77,7 +84,8 @@ def filled(documented: _Documented) -> _Documented:
     if not isinstance(documented, type):
         return _with_parameters(documented, documented.__doc__, _PARAMETERS_OF_FUNCTIONS)
     shared = _entries(_ATTRIBUTES_OF_MODELS)
-    names = [n for n in shared if n not in ("support_", "ranking_") or hasattr(documented, n)]
+    of_all = ("classes_", "n_features_in_", "feature_names_in_")
+    names = [n for n in shared if n in of_all or hasattr(documented, n)]
     doc = _with_entries(inspect.cleandoc(documented.__doc__), "Attributes", names, shared)
     documented.__doc__ = doc
     _with_parameters(documented, doc, _PARAMETERS_OF_MODELS)

@@ -9,6 +9,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, NamedTuple
 
+#: The classifiers of many classes from binary models, as paths inside this package.
+DECOMPOSITIONS = (
+    "multiclass.codes.OneVsOneClassifier",
+    "multiclass.codes.OneVsRestClassifier",
+    "multiclass.codes.OutputCodeClassifier",
+    "multiclass.nested_dichotomies.NestedDichotomiesClassifier",
+)
+
 
 class Option(NamedTuple):
     """A parameter of models on the command line; of a switch, ``values`` is None."""

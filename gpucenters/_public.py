@@ -19,7 +19,6 @@ from .estimators.naive_bayes import SparseBernoulliNB, SparseMultinomialNB
 from .estimators.permutation import PermutationGains, permutation_gains
 from .estimators.poisson import SparsePoissonNB
 from .estimators.shrunken import ShrunkenCentroidClassifier
-from .files import load, save
 from .paths import (
     SparsityPath,
     SparsityPathCV,
@@ -27,6 +26,7 @@ from .paths import (
     plot_centers,
     sparsity_path,
 )
+from .pipelines import load, save
 from .solvers.selection import UninformativeFeaturesWarning
 
 __all__ = [

@@ -31,12 +31,17 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn.svm import LinearSVC
 
 import gpucenters
-from gpucenters import L2CenterClassifier, SparseBernoulliNB, SparseMultinomialNB, SparsityPath
+from gpucenters import (
+    L2CenterClassifier,
+    SparseBernoulliNB,
+    SparseMultinomialNB,
+    SparsityPath,
+    multiclass,
+)
 from gpucenters._models import OPTIONS, found
 from gpucenters.cli import app, main
 from gpucenters.cli.models import MODELS
 from gpucenters.cli.output import progress_of
-from gpucenters.files.model import DECOMPOSITIONS
 from gpucenters.readers import FORMATS, read
 
 # Of scikit-learn, for arrays without the names that the file of a model has.
@@ -224,7 +229,7 @@ def test_labels_may_have_files_of_their_own(run: Run, tmp_path: Path) -> None:
     assert run.json("path", paths["X"], "--ks", "3", *own)["mean"] == [expected]
 
 
-@pytest.mark.parametrize("kind", list(DECOMPOSITIONS.values()), ids=list(DECOMPOSITIONS))
+@pytest.mark.parametrize("kind", [getattr(multiclass, name) for name in multiclass.__all__])
 def test_a_decomposition_is_inspected_and_has_no_columns_to_select(
     run: Run, numbers: str, tmp_path: Path, kind: Any
 ) -> None:

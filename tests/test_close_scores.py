@@ -243,7 +243,7 @@ def test_the_bound_on_rounding_holds(scale: str | None, kind: Any) -> None:
         block = as_block(kind(rows), HOST, summed=False, checked=True)
         every = np.arange(X.shape[1])
         size, constant = form.rounding
-        found = product(block, every, form.shift, form.coef, ctx, size=size)
+        found = product(block, every, form.shift, form.coef, ctx, bound_coef=size)
         bounds = found[:, -1] + constant
         assert np.all(bounds > 0)
         free, sigma = exact.fractions(model.centers_), np.ones(X.shape[1])

@@ -39,12 +39,13 @@ from gpucenters import (
     SparsePoissonNB,
     load,
 )
+from gpucenters._models import MODELS as REGISTRY
+from gpucenters._models import found
 from gpucenters.arrays.backend import HOST
 from gpucenters.arrays.namespace import array_namespace, is_numpy, is_sparse, to_numpy
 from gpucenters.blocks.transforms import NotNegative
 from gpucenters.estimators.base import Classifier
 from gpucenters.files import container
-from gpucenters.files.model import MODELS as MODELS_OF_FILES
 from gpucenters.files.state import Unpacker
 from gpucenters.statistics import Recipe
 
@@ -386,7 +387,7 @@ def test_columns_that_are_kept_centred_come_back() -> None:
 def test_every_model_of_the_package_has_a_name_in_files() -> None:
     public = [getattr(gpucenters, name) for name in gpucenters.__all__]
     models = [x for x in public if isinstance(x, type) and issubclass(x, Classifier)]
-    assert set(MODELS_OF_FILES.values()) == set(models)
+    assert {found(model.kind) for model in REGISTRY} == {*models}
 
 
 def test_only_fitted_models_of_the_package_are_saved() -> None:

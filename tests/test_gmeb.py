@@ -36,7 +36,7 @@ def problem_of(X: Any, d: Draw) -> Problem:
         )
         block = as_block(X, backend)
         found = MarginProblems.of(block, samples, Context.of(backend)).problem(
-            0, d.r_plus, d.r_minus
+            1, d.r_plus, d.r_minus
         )
         if d.centred:
             return found

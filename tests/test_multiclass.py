@@ -33,8 +33,8 @@ from gpucenters import (
     SparseGaussianNB,
     SparseMultinomialNB,
     SparsePoissonNB,
-    files,
     load,
+    save,
 )
 from gpucenters.multiclass import (
     NestedDichotomiesClassifier,
@@ -293,7 +293,7 @@ def test_files_of_decompositions_are_checked() -> None:
         CountVectorizer(token_pattern="."), OneVsOneClassifier(L2CenterClassifier(2))
     )
     text.fit(words, [c % 3 for c in range(12)])
-    files.save(text, file := io.BytesIO())
+    save(text, file := io.BytesIO())
     there = load(io.BytesIO(file.getvalue()))
     assert there.predict(words).tolist() == text.predict(words).tolist()
     model = OutputCodeClassifier(L2CenterClassifier(5), random_state=0).fit(X, Y)

@@ -44,6 +44,7 @@ from gpucenters import (
     load,
     sparsity_path,
 )
+from gpucenters.estimators.fitted import FittedModel
 from gpucenters.estimators.path_predictions import predict_path
 from gpucenters.paths.sparsity_path import resolve_ks
 from gpucenters.solvers.path import doubtful_scores
@@ -212,8 +213,8 @@ def test_samples_between_equal_classes_are_not_scored_again(
     def refuse(*args: Any) -> None:
         raise AssertionError("samples were scored again")
 
-    monkeypatch.setattr("gpucenters.estimators.path_predictions._score_again", refuse)
-    monkeypatch.setattr("gpucenters.estimators.path_predictions.scores_of_supports", refuse)
+    monkeypatch.setattr(type(every), "with_k", refuse)
+    monkeypatch.setattr(type(FittedModel(every).centers), "decision", refuse)
     found = quietly(predict_path, every, backend.array(X), [2, 4, 5])
     assert set(found.codes.ravel().tolist()) == {0, 1}
 

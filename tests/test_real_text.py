@@ -17,8 +17,9 @@ from gpucenters import (
     L2CenterClassifier,
     SparseBernoulliNB,
     SparseMultinomialNB,
+    load,
+    save,
 )
-from gpucenters.files import load, save
 from gpucenters.readers import batches, fit_text, make_vectorizer, read
 
 pytestmark = pytest.mark.filterwarnings("ignore::gpucenters.UninformativeFeaturesWarning")

@@ -41,8 +41,9 @@ from gpucenters import (
     SparseBernoulliNB,
     SparseMultinomialNB,
     load,
+    save,
 )
-from gpucenters.files import container, save
+from gpucenters.files import container
 
 _rng = np.random.default_rng(11)
 _WORDS = np.array([*"abcdefghij", "ñu", "日本", "\U0001f600ok", "x" * 40, "don't", "a\tb"]) + "q"

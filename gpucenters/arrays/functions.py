@@ -341,7 +341,7 @@ def repeat_per_row(
     return xp.take(per_row, xp.cumsum(marks[:-1]))
 
 
-def filled(matrix: SparseMatrix) -> SharedArray:
+def to_dense(matrix: SparseMatrix) -> SharedArray:
     """A CSR matrix, in which each entry is stored once, as an array of shape (n, d)."""
     xp = array_namespace(matrix)
     if is_numpy(xp):

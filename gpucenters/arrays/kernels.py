@@ -144,29 +144,29 @@ def round_to_40_bits(x: Array) -> Array:
     return out
 
 
-# Sorted lists: the attributes ``values``, ``start``, ``size``, ``zero_at``, ``zero_mass`` and
+# Sorted lists: the attributes ``values``, ``start``, ``n_items``, ``zero_at``, ``zero_mass`` and
 # ``cumulative`` of `SortedColumns`.
 
 
 def _list_arguments(lists: Any) -> tuple[tuple[Any, ...], str]:
     """What the kernels are given of some lists, and the type of their weights."""
     masses = lists.zero_mass, lists.cumulative
-    arrays = lists.values, lists.start, lists.size, lists.zero_at, *masses
+    arrays = lists.values, lists.start, lists.n_items, lists.zero_at, *masses
     mass = next((a.dtype.name for a in masses if a is not None), "int64")
-    return (*(0 if a is None else a for a in arrays), *lists.size.shape), mass
+    return (*(0 if a is None else a for a in arrays), *lists.n_items.shape), mass
 
 
 def class_intervals(lists: Any, least: Array, most: Array) -> tuple[Array, Array]:
     """Ends of the interval of medians of each list: two float64 arrays of shape (K, b).
 
-    ``least`` and ``most``, (K, 1) and of the type of weights: see `ClassHalf`.
+    ``least`` and ``most``, (K, 1) and of the type of weights: twice a mass between them is half.
     """
     xp = cuda.require()
-    low, high = (xp.empty(lists.size.shape, dtype="float64") for _ in range(2))
+    low, high = (xp.empty(lists.n_items.shape, dtype="float64") for _ in range(2))
     arguments, mass = _list_arguments(lists)
     arguments += (*(b.astype(mass, copy=False) for b in (least, most)), low, high)
     types = {"VALUE": lists.values.dtype.name, "MASS": mass, "SHARE": mass}
-    _launch("class_intervals", lists.size.size, arguments, **types)
+    _launch("class_intervals", lists.n_items.size, arguments, **types)
     return low, high
 
 
@@ -182,7 +182,7 @@ def joint_intervals(
     low, high = (xp.array(end, dtype="float64") for end in (low, high))
     arguments, mass = _list_arguments(lists)
     share = factor.dtype.name
-    scratch = xp.empty((3, *lists.size.shape), dtype="int64")
+    scratch = xp.empty((3, *lists.n_items.shape), dtype="int64")
     arguments += (factor, xp.asarray([least, most], dtype=share), scratch, low, high)
     types = {"VALUE": lists.values.dtype.name, "MASS": mass, "SHARE": share}
     _launch("joint_intervals", low.shape[0], arguments, **types)

@@ -76,10 +76,10 @@ def sparse_module(xp: Namespace) -> Any:
     return scipy.sparse
 
 
-def stored_once(matrix: Any) -> Any:
-    """The CSR or CSC matrix, in which each entry is stored once, in any order, for products.
+def assume_canonical(matrix: Any) -> Any:
+    """The CSR or CSC matrix, marked as one that stores each entry once, in any order.
 
-    Before each, cupyx would look for duplicates, one thread a row, and wait for the answer.
+    Before each product cupyx would look for duplicates, one thread a row, and wait for the answer.
     """
     if is_cuda_sparse(matrix):
         matrix.has_canonical_format = True

@@ -16,7 +16,7 @@ from .threads import Scratch
 from .typing import Namespace
 from .typing import NumPyOrCuPy as Array
 
-_FEW_CLASSES = 8  # that are each a group: the values of one fit better into the cache
+_SEPARATE_CLASSES = 8  # up to which each is a group: its values fit better into the cache
 _LONG_SEGMENT = 32  # entries from which on one sort call a segment costs less than a joint sort
 _CELLS_PER_THRESHOLD = 2**7
 _MOST_CELLS = 2**18
@@ -67,7 +67,7 @@ class ClassLists:
     @cached_property
     def _classes(self) -> np.ndarray:
         """The class of each list."""
-        if len(self.rows) <= _FEW_CLASSES:
+        if len(self.rows) <= _SEPARATE_CLASSES:
             return np.arange(len(self.rows))
         return np.argsort(self.counts, kind="stable")
 
@@ -80,7 +80,7 @@ class ClassLists:
         return found
 
     @property
-    def size(self) -> int:
+    def n_rows(self) -> int:
         """The number of rows of all classes."""
         return int(self.counts.sum())
 
@@ -103,7 +103,7 @@ class ClassLists:
     @cached_property
     def _index(self) -> tuple[Array, Array] | None:
         """The class of each list and the list of each class; None where these are the same."""
-        if len(self.rows) <= _FEW_CLASSES:
+        if len(self.rows) <= _SEPARATE_CLASSES:
             return None
         both = self._classes, np.argsort(self._classes)
         return self.backend.asarray(both[0]), self.backend.asarray(both[1])
@@ -122,7 +122,7 @@ class ClassLists:
     def groups(self) -> list[Group]:
         """The lists of each size; where there are few classes, each list."""
         sizes, k = self.counts[self._classes], len(self.rows)
-        first = np.arange(k) if k <= _FEW_CLASSES else np.unique(sizes, return_index=True)[1]
+        first = np.arange(k) if k <= _SEPARATE_CLASSES else np.unique(sizes, return_index=True)[1]
         found, start = [], 0
         for left, right in itertools.pairwise([*first.tolist(), k]):
             stop = start + int(sizes[left]) * (right - left)
@@ -141,7 +141,7 @@ def sorted_lines(chunk: Array, lists: ClassLists, scratch: Scratch) -> Array:
     if is_cupy(xp):
         return _sort_flat(chunk, lists, xp)
     if is_numpy(xp):
-        table = scratch.empty((chunk.shape[1], lists.size), chunk.dtype)
+        table = scratch.empty((chunk.shape[1], lists.n_rows), chunk.dtype)
         for group in lists.groups:
             part = table[:, group.rows]
             # (`take` would copy the whole of a chunk that is not contiguous.)
@@ -162,7 +162,7 @@ def _sort_flat(chunk: Array, lists: ClassLists, xp: Namespace) -> Array:
     float32: keys of list and value in one number, sorted once; 16 bytes of workspace an element,
     and as much for the sort. float64: by value, and then, stable, by list; 40 bytes and the sorts'.
     """
-    n, b = lists.size, chunk.shape[1]
+    n, b = lists.n_rows, chunk.shape[1]
     if chunk.dtype == xp.float32:
         keys = xp.sort(_keys(chunk, lists, xp), stable=False)
         return xp.reshape(kernels.unpack_values(keys[: n * b]), (b, n))
@@ -195,7 +195,7 @@ def _by_list(line: Array, group: Group) -> Array:
 
 def _sort_flat_with_rows(chunk: Array, lists: ClassLists, xp: Namespace) -> tuple[Array, Array]:
     """`sorted_lines_of_rows` by sorts of one dimension."""
-    n, b = lists.size, chunk.shape[1]
+    n, b = lists.n_rows, chunk.shape[1]
     if chunk.dtype == xp.float32:
         keys = _keys(chunk, lists, xp)
         order = xp.argsort(keys, stable=True)[: n * b]

@@ -70,9 +70,7 @@ def _sparse_block(X: SparseMatrix, backend: Backend, summed: bool = True) -> Spa
     if not backend.is_numpy_or_cupy:
         raise TypeError(f"sparse matrices cannot be moved to {backend}.")
     by_row, canonical = X.format == "csr", X.has_canonical_format
-    data, indices, indptr = X.data, X.indices, X.indptr
-    if data.dtype != _known_to_scipy(data.dtype):
-        data = data.astype(_known_to_scipy(data.dtype))
+    data, indices, indptr = X.data.astype(_known_to_scipy(X.dtype), copy=False), X.indices, X.indptr
     here = backend_of(X)
     xp, sparse = here.xp, sparse_module(here.xp)
     with here.current():
@@ -142,9 +140,8 @@ def take_columns(X: Any, columns: Array, ctx: Context) -> Any:
         backend = ctx.backend
         block: Any = as_block(X, backend, checked=True)
         part = block.select(backend.move(columns), ctx, by_row=X.format == "csr")
-        sparse = sparse_module(backend.xp)
-        kind = sparse.csr_matrix if X.format == "csr" else sparse.csc_matrix
-        return kind((part.data.astype(X.dtype), part.indices, part.indptr), shape=part.shape)
+        parts = part.data.astype(X.dtype), part.indices, part.indptr
+        return _matrix(sparse_module(backend.xp), part.by_row, parts, part.shape)
     return array_namespace(X).take(X, ctx.backend.move(columns), axis=1)
 
 

@@ -14,10 +14,11 @@ from ..arrays.backend import Backend
 from ..arrays.cached import cached_property
 from ..arrays.functions import EXACT_INTEGERS
 from ..arrays.inputs import check_input
-from ..arrays.namespace import is_numpy, is_numpy_or_cupy, sparse_module, stored_once, to_numpy
+from ..arrays.namespace import assume_canonical, is_numpy, is_numpy_or_cupy, sparse_module, to_numpy
 from ..arrays.typing import Array
 
 _LARGEST_WEIGHT = 1e100  # beyond it products of weights and values leave float64
+_FEW_CLASSES = 16  # that are counted one by one: bincount would copy the codes to int64
 _MOST_DENSE_CLASSES = 64  # whose indicator times rows is worth its arithmetic as a dense product
 
 
@@ -47,7 +48,7 @@ class Samples:
     @cached_property
     def class_weight(self) -> list[float]:
         """W_c, the weight of each class."""
-        if self.sample_weight is None and self.n_classes <= 16:  # bincount would copy to int64
+        if self.sample_weight is None and self.n_classes <= _FEW_CLASSES:
             return [float(np.count_nonzero(self.codes == c)) for c in range(self.n_classes)]
         sums = np.bincount(self.codes, weights=self.sample_weight, minlength=self.n_classes)
         return [float(w) for w in sums]
@@ -173,7 +174,7 @@ class Samples:
             order = np.argsort(self.codes, kind="stable").astype(np.int32)
             bounds = np.searchsorted(self.codes[order], np.arange(k + 1)).astype(np.int32)
             parts = map(self.backend.asarray, (self._factors[order], order, bounds))
-            return stored_once(sparse_module(xp).csr_matrix(tuple(parts), shape=(k, n)))
+            return assume_canonical(sparse_module(xp).csr_matrix(tuple(parts), shape=(k, n)))
         found = xp.astype(self.backend.arange(k)[:, None] == self._index[None, :], xp.float64)
         weights = self.backend_weights
         return found if weights is None else found * weights

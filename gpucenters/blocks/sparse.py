@@ -23,14 +23,14 @@ from ..arrays.functions import repeat_per_row
 from ..arrays.grid import entry_ranges, partitions, row_ranges
 from ..arrays.namespace import is_cupy, is_numpy, to_numpy
 from ..arrays.on_disk import OnDisk
-from ..arrays.typing import Namespace
 from ..arrays.typing import NumPyOrCuPy as Array
 from ..arrays.uploads import Upload, sendable
 from .transforms import ValueTransform
 from .validation import Place, check_values
 
-INT32 = 2**31
+INT32 = 2**31  # numbers below it fit into int32
 _FEW_ENTRIES = 16  # a search for each entry is cheap if there is one in so many
+_FEW_COLUMNS = 8  # a copy of the touched columns is cheap if these are one in so many
 
 
 @dataclass(frozen=True)
@@ -167,11 +167,10 @@ class SparseBlock:
         A run of a host matrix that is sent to a device stays valid for one further iteration.
         """
         stop = self.nnz if stop is None else stop
-        size = self.chunk_size(ctx)
-        if self.resident and start == 0 and stop == self.nnz <= size:
+        if self.resident and start == 0 and stop == self.nnz <= ctx.chunk:
             yield self.all_entries()
             return
-        for cut in entry_ranges(self.host_indptr, start, stop, size):
+        for cut in entry_ranges(self.host_indptr, start, stop, self.chunk_size(ctx)):
             yield self._run(*cut)
 
     def all_entries(self) -> Entries:
@@ -184,12 +183,11 @@ class SparseBlock:
         self, ctx: Context, first: int = 0, last: int | None = None
     ) -> Iterator[Entries]:
         """The entries of rows (columns) first..last in runs of whole rows (columns)."""
-        size = self.chunk_size(ctx)
-        if self.resident and last is None and first == 0 and self.nnz <= size:
+        if self.resident and last is None and first == 0 and self.nnz <= ctx.chunk:
             yield self.all_entries()
             return
         indptr = self.host_indptr[first:] if last is None else self.host_indptr[first : last + 1]
-        for a, b in row_ranges(indptr, size):
+        for a, b in row_ranges(indptr, self.chunk_size(ctx)):
             yield self._run(int(indptr[a]), int(indptr[b]), first + a, first + b)
 
     def _run(self, left: int, right: int, first: int, last: int) -> Entries:
@@ -234,7 +232,9 @@ class SparseBlock:
             rows, cols, values = (
                 xp.take(part, keep) for part in (entries.rows(), entries.columns(), entries.values)
             )
-            return xp.astype(rows, kind), xp.take(position, cols), _storable(values, xp)
+            if values.dtype not in (xp.float32, xp.float64):  # which both sparse modules take
+                values = xp.astype(values, xp.float64)
+            return xp.astype(rows, kind), xp.take(position, cols), values
 
         parts = list(ctx.map(pick, self.entries(ctx)))
         empty = backend.zeros(0, kind)
@@ -289,7 +289,7 @@ class SparseBlock:
         xp, backend = self.backend.xp, self.backend
         # Entries of many partitions would be cut in another way in fewer columns.
         in_parts = len(partitions(self.nnz, 1, backend)) > 1
-        if not self.by_row or 8 * self.nnz > self.shape[1] or in_parts:
+        if not self.by_row or _FEW_COLUMNS * self.nnz > self.shape[1] or in_parts:
             return None
         indices = backend.move(self.indices[:])
         columns = xp.unique_values(indices if also is None else xp.concat([indices, also]))
@@ -314,10 +314,3 @@ class SparseBlock:
         """Raise for the first value that is not finite, or is refused: see `Block`."""
         for entries in replace(self, transform=None).entries(ctx):
             check_values(entries.values, squares, self.transform, entries.place)
-
-
-def _storable(values: Array, xp: Namespace) -> Array:
-    """Values in a type that both sparse modules take: float32 where exact, else float64."""
-    if values.dtype in (xp.float32, xp.float64):
-        return values
-    return xp.astype(values, xp.float64)

@@ -16,6 +16,7 @@ import typer
 
 if TYPE_CHECKING:
     from ..readers import Data
+    from ..readers.data import Options
 
 _FEW = 20  # samples, of which classes may have one
 _SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
@@ -214,7 +215,7 @@ class DataOptions:
 
     def remembered(self, source: str) -> dict[str, Any]:
         """What a model has to know of how its data were read, to read others alike."""
-        names = () if source == "-" and not self.format else self._format(source).remembered
+        names = () if source == "-" and self.format is None else self._format(source).remembered
         return {name: getattr(self, name) for name in names}
 
     def completed(self, known: dict[str, Any], source: str) -> DataOptions:
@@ -239,20 +240,23 @@ class DataOptions:
 
     def _has_column(self, source: str, name: str) -> bool:
         """Whether the first line of a table names a column; not looked up on stdin."""
-        from ..readers.data import Options
         from ..readers.tables import first_fields
 
-        options = Options(**self.of_readers(source))
-        return source != "-" and name in first_fields(source, options)
+        return source != "-" and name in first_fields(source, self._resolved(source))
 
     def can_drop(self, source: str) -> bool:
         """Whether a column of the file can be left out by its name."""
         return "drop" in self._format(source).options
 
+    def _resolved(self, source: str) -> Options:
+        from ..readers.data import Options
+
+        return Options(**self.of_readers(source))
+
     def _format(self, source: str) -> Any:
         from ..readers.reading import BY_NAME, format_of
 
-        return BY_NAME[self.format or ("tsv" if source == "-" else format_of(source))]
+        return BY_NAME[format_of(source, self._resolved(source))]
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,10 @@ class CenterClassifier(Classifier):
         """The gains of this fitted model under permuted labels, for `permutation_gains`."""
         raise NotImplementedError
 
+    def _located(self) -> tuple[Any, Array]:
+        """The centers that hold the support, perhaps it alone, and its positions there."""
+        return self._centers().located(self._selection().support)
+
     @learned
     def ranking_(self) -> np.ndarray:
         """The selected features by descending score; int64 of shape (k,), on the host."""

@@ -41,8 +41,6 @@ class L2CenterClassifier(LinearClassifier, FeatureSelector, StatisticsClassifier
         classes have a pooled deviation of the size of rounding: they rank first, and a warning
         names them. None is the model of the paper, for features of one unit and similar spread:
         see Notes.
-    priors : {"uniform", "empirical"} or array of shape (n_classes,), default="uniform"
-        Class priors, in the order of ``classes_``; they shift the decision, not the centers.
 
     Attributes
     ----------
@@ -53,9 +51,6 @@ class L2CenterClassifier(LinearClassifier, FeatureSelector, StatisticsClassifier
     scale_ : array of shape (n_features,), float64, or None
     objective_ : float
         Sum over classes of the mean squared distance to the center, in scaled units.
-    coef_ : array of shape (1, n_features) or (n_classes, n_features), float64
-        The decision is ``X @ coef_.T + intercept_``; zero outside the support.
-    intercept_ : array of shape (1,) or (n_classes,), float64
 
     Notes
     -----
@@ -143,8 +138,6 @@ class L1CenterClassifier(FeatureSelector, CenterClassifier):
     scores_ : array of shape (n_features,), float64
         Gain of each feature: how much the objective falls if its centers may differ. Exactly zero
         where the intervals of class medians share a point.
-    feature_importances_ : ndarray of shape (n_features,), float64
-        ``scores_`` on the host.
     centers_ : array of shape (n_classes, k), float64
         Class centers on the support, in the units of X.
     scale_ : array of shape (n_features,), float64, or None

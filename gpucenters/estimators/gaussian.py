@@ -68,8 +68,6 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
     scores_ : array of shape (n_features,), float64
         Gain of each feature: what its own means and variances for the classes add to the
         log-likelihood. Exactly zero where these are equal, and for features that are constant.
-    feature_importances_ : ndarray of shape (n_features,), float64
-        ``scores_`` on the host.
     pvalues_ : ndarray of shape (n_features,), float64
         Of likelihood-ratio tests of twice the gain without smoothing: chi-squared with n_classes -
         1 (``pooling=1``) or 2 (n_classes - 1) degrees of freedom (``pooling=0``); there is none for
@@ -184,8 +182,8 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
     def variances_(self) -> Array:
         """Variances of each class on the support; float64 of shape (n_classes, k)."""
 
-        def variances(centers: Any, chosen: Any, ctx: Context) -> Array:
-            held, columns = centers.located(chosen.support)
+        def variances(_: Any, __: Any, ctx: Context) -> Array:
+            held, columns = self._located()
             return read_only(self._of_every_class(*held.variances_at(columns)))
 
         return self._cached("variances", variances)
@@ -193,8 +191,7 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
     @learned
     def epsilon_(self) -> float:
         """What is added to the variances."""
-        held: Any = self._centers().located(self._selection().support)[0]
-        return held.epsilon
+        return self._located()[0].epsilon
 
     @learned
     def feature_importances_(self) -> np.ndarray:

@@ -83,7 +83,6 @@ class GMEBClassifier(FeatureSelector, LinearClassifier):
         Selected features, ascending, on the host. None where all coefficients are zero.
     coef_ : array of shape (1, n_features) or (n_classes, n_features), float64
         The decision is ``X @ coef_.T + intercept_``, one for each class if there are more than two.
-    intercept_ : array of shape (1,) or (n_classes,), float64
     sigma_ : array of the shape of ``coef_``, float64
         The scales of the paper, zero where the coefficient is.
     theta_ : float, or ndarray of shape (n_classes,)

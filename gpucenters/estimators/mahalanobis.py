@@ -66,8 +66,6 @@ class MahalanobisCenterClassifier(
         warning: as "ledoit-wolf" does where S is pooled, and else (or where that is too little) by
         the least amount that makes S regular. An S of zero becomes the identity. With None or a
         number, a singular S is an error.
-    priors : {"uniform", "empirical"} or array of shape (n_classes,), default="uniform"
-        Class priors, in the order of ``classes_``; they shift the decision, not the centers.
     memory_budget : int or str, default=None
         Workspace in bytes or as "2GB", here with the matrices of the model. None is a quarter of
         what is free.
@@ -94,7 +92,6 @@ class MahalanobisCenterClassifier(
         Sum over classes of the mean squared distance to the center, of transformed features.
     coef_ : array of shape (1, n_features) or (n_classes, n_features), float64
         The decision is ``X @ coef_.T + intercept_``, on the features of X itself.
-    intercept_ : array of shape (1,) or (n_classes,), float64
 
     Notes
     -----
@@ -202,12 +199,6 @@ class MahalanobisCenterClassifier(
 
     # --- the solution --------------------------------------------------------------------------
 
-    def _located(self) -> tuple[MahalanobisCenters, Array]:
-        """The centers, and the columns of their root that are the support."""
-        centers, columns = self._centers().located(self._selection().support)
-        assert isinstance(centers, MahalanobisCenters)
-        return centers, columns
-
     @learned
     def means_(self) -> Array:
         """Class means; float64 of shape (n_classes, n_features), in the units of X."""
@@ -222,13 +213,15 @@ class MahalanobisCenterClassifier(
     @learned
     def covariance_(self) -> Array:
         """The covariance S, shrunk; float64 of shape (n_features, n_features)."""
-        moments, covariance = self._moments(), self._fitted.params["covariance"]
-        return self._cached(
-            "covariance",
-            lambda centers, _, ctx: read_only(
-                covariance_matrix(moments, covariance, centers.shrinkage)
-            ),
-        )
+        fitted = self._ready()
+        moments: Any = fitted.needed_statistics("covariance_")
+
+        def covariance(centers: Any, _: Selection, ctx: Context) -> Array:
+            of_met = moments if fitted.met is None else moments.of_classes(fitted.met)
+            S = covariance_matrix(of_met, fitted.params["covariance"], centers.shrinkage)
+            return read_only(S)
+
+        return self._cached("covariance", covariance)
 
     @learned
     def shrinkage_(self) -> float:
@@ -238,17 +231,10 @@ class MahalanobisCenterClassifier(
     @learned
     def transformation_(self) -> Array:
         """S^(-1/2); float64 of shape (n_features, n_features)."""
-        found, _ = self._located()
-        if found is not self._centers():
+        centers: Any = self._centers()
+        if self._located()[0] is not centers:
             raise needs_full("transformation_, which is of all features,")
-        return read_only(found.root)
-
-    def _moments(self) -> CrossMoments:
-        """The moments of the classes met."""
-        self._centers()
-        statistics, met = self._ready().needed_statistics("covariance_"), self._fitted.met
-        assert isinstance(statistics, CrossMoments)
-        return statistics if met is None else statistics.of_classes(met)
+        return read_only(centers.root)
 
     # --- transforming --------------------------------------------------------------------------
 

@@ -25,6 +25,7 @@ from ..solvers.centers import Centers
 from ..solvers.decisions import Decision
 from ..solvers.selection import Selection
 from .fitted import Fitted, FittedModel, commit, learned, read_only
+from .saving import save
 from .validation import (
     accuracy,
     check_backend,
@@ -419,6 +420,4 @@ class Classifier(ClassifierMixin, BaseEstimator):
         but no metadata requests. Arrays of a device are written as host arrays. A checksum finds
         files that are truncated or altered; it is no signature.
         """
-        from ..files import save
-
         save(self, path, full=full)

@@ -101,7 +101,6 @@ class SparseBernoulliNB(_NaiveBayes, LikelihoodRatioTests):
         The decision is ``B @ coef_.T + intercept_``, where B is X after ``binarize``: 1 where a
         value is above the threshold, else 0, so that counts above 1 change nothing. Zero outside
         the support. For more than two classes relative to the tied parameters: log odds ratios.
-    intercept_ : array of shape (1,) or (n_classes,), float64
 
     References
     ----------
@@ -216,7 +215,6 @@ class SparseMultinomialNB(_NaiveBayes):
     coef_ : array of shape (1, n_features) or (n_classes, n_features), float64
         The decision is ``X @ coef_.T + intercept_``; zero outside the support. For more than two
         classes relative to the tied parameters: logs of ratios of shares.
-    intercept_ : array of shape (1,) or (n_classes,), float64
 
     Notes
     -----

@@ -22,9 +22,6 @@ _IN_CACHE = 2**21  # scores of all k that are formed at once, where data need no
 _LEAST_ROWS = 2**12
 
 
-Doubt = Callable[["PathPredictions"], np.ndarray]
-
-
 @dataclass
 class PathPredictions:
     """Predictions of S numbers of features, on the host.
@@ -38,18 +35,15 @@ class PathPredictions:
     probability : ndarray of shape (S, n, K), float64, or None
     bound : ndarray of shape (S,), float64
         On the rounding of the scores.
-    entering : tuple of two ndarrays
-        The features that enter the support at each k, and the number of the k.
-    leaving : tuple of two ndarrays
-        Those that leave it.
+    changes : tuple of three ndarrays
+        The features that enter or leave the support at some k, the number of this k, and 1 or -1.
     """
 
     codes: np.ndarray
     decision: np.ndarray | None
     probability: np.ndarray | None
     bound: np.ndarray
-    entering: tuple[np.ndarray, np.ndarray]
-    leaving: tuple[np.ndarray, np.ndarray]
+    changes: tuple[np.ndarray, np.ndarray, np.ndarray]
 
     def put(self, rows: slice, numbers: Any, scores: Array, relative: Array, factor: float) -> None:
         """Set the predictions of some samples and some k from (q, S, n) scores."""
@@ -72,7 +66,7 @@ def predict_path(
     *,
     decision: bool = False,
     probability: bool = False,
-    in_doubt: Doubt | None = None,
+    in_doubt: Callable[[PathPredictions], np.ndarray] | None = None,
 ) -> PathPredictions:
     """The predictions of ``model.with_k(k)`` for each k: to rounding, and the labels exactly.
 
@@ -88,7 +82,7 @@ def predict_path(
         From predictions to a mask of the k where their rounding matters: for these the samples are
         scored as `with_k` does it.
     """
-    centers, fitted = model._centers(), model._ready()
+    centers = model._centers()
     checked = check_X(model, X, reset=False)
     check_backend(model, checked, "sparsity_path")
     n, classes = checked.shape[0], len(model.classes_)
@@ -102,7 +96,7 @@ def predict_path(
             np.empty((len(ks), n, q)) if decision else None,
             np.empty((len(ks), n, classes)) if probability else None,
             np.zeros(len(ks)),
-            *_changes(path),
+            _changes(path),
         )
         row = (q + 1) * len(ks)
         shared = ctx.shared_by_threads(n * row)
@@ -133,8 +127,9 @@ def predict_path(
     numbers = np.flatnonzero(doubtful).tolist()
     if numbers:
         scores = model._run(again)
-        with fitted.backend.current():
-            if scores is not None and bool(array_namespace(scores).all(_finite(scores))):
+        with model._fitted.backend.current():
+            xp = None if scores is None else array_namespace(scores)
+            if xp is not None and bool(xp.all(xp.isfinite(scores))):
                 found.put(slice(0, n), numbers, scores, scores, model._per_score)
                 return found
         for s in numbers:
@@ -142,21 +137,13 @@ def predict_path(
     return found
 
 
-def _finite(x: Array) -> Array:
-    return array_namespace(x).isfinite(x)
-
-
-def _changes(path: Path) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
-    parts: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {1: [], -1: []}
-    for s, features, sign in path.changes():
-        host = to_numpy(features)
-        parts[sign].append((host, np.full(len(host), s, np.int32)))
-    nothing = np.zeros(0, np.int64), np.zeros(0, np.int32)
-    both = []
-    for sign in (1, -1):
-        features, numbers = zip(nothing, *parts[sign], strict=True)
-        both.append((np.concatenate(features), np.concatenate(numbers)))
-    return tuple(both)
+def _changes(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    numbers, parts, signs = zip(
+        *((s, to_numpy(x), sign) for s, x, sign in path.changes()), strict=True
+    )
+    sizes = [len(part) for part in parts]
+    number, sign = (np.repeat(np.asarray(x, np.int32), sizes) for x in (numbers, signs))
+    return np.concatenate(parts), number, sign
 
 
 def _score_again(model: CenterClassifier, X: Any, k: int, s: int, found: PathPredictions) -> None:
@@ -165,6 +152,6 @@ def _score_again(model: CenterClassifier, X: Any, k: int, s: int, found: PathPre
     both = [
         at_k._score_rows(X, "sparsity_path", relative=relative)[0] for relative in (False, True)
     ]
-    with model._ready().backend.current():
+    with model._fitted.backend.current():
         scores, relative = (array_namespace(a).permute_dims(a, (1, 0))[:, None, :] for a in both)
         found.put(slice(0, scores.shape[2]), [s], scores, relative, model._per_score)

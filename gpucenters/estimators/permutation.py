@@ -290,15 +290,8 @@ def benjamini_hochberg(pvalues: np.ndarray) -> np.ndarray:
 class LabelPermutations:
     """Permutations of class codes within groups: at random, or all distinct ones if few.
 
-    Parameters
-    ----------
-    codes : ndarray of integers of shape (n,)
-    groups : ndarray of integers of shape (n,)
-    count : int
-        How many at most.
-    random_state : int, RandomState or None
-    members : ndarray of integers of shape (N,), optional
-        What is permuted are labels of n groups of samples: the group of each of the N samples.
+    Codes and groups are integers, (n,). With ``members``, (N,), what is permuted are the labels of
+    n groups of samples: it has the group of each of the N samples.
 
     Attributes
     ----------

@@ -78,8 +78,6 @@ class SparsePoissonNB(CountNaiveBayes, LikelihoodRatioTests):
     scores_ : array of shape (n_features,), float64
         Gain of each feature: what its own rates for the classes add to the log-likelihood, divided
         by the dispersion. Exactly zero where these are equal.
-    feature_importances_ : ndarray of shape (n_features,), float64
-        ``scores_`` on the host.
     pvalues_ : ndarray of shape (n_features,), float64
         Of likelihood-ratio tests of twice the gain without smoothing: chi-squared with n_classes -
         1 degrees of freedom; with a dispersion by the F distribution. Asymptotic: wrong for rare
@@ -229,8 +227,7 @@ class SparsePoissonNB(CountNaiveBayes, LikelihoodRatioTests):
         return poisson_null_gain(block, check_alpha(self.alpha), kind, self.scale, ctx)
 
     def _decision(self) -> Decision:
-        centers: Any = self._centers().located(self._selection().support)[0]
-        return self._exposed(super()._decision(), centers.kind)
+        return self._exposed(super()._decision(), self._located()[0].kind)
 
     def _log_likelihood(self, block: Block, ctx: Context) -> Array:
         centers: Any = self._centers()
@@ -256,9 +253,8 @@ class SparsePoissonNB(CountNaiveBayes, LikelihoodRatioTests):
     def class_exposure_(self) -> Array:
         """Weighted sum of the exposures of each class; float64 of shape (n_classes,)."""
 
-        def exposures(centers: Any, chosen: Any, ctx: Context) -> Array:
-            held = centers.located(chosen.support)[0].exposure
-            of_met = ctx.backend.asarray(list(held))
+        def exposures(_: Any, __: Any, ctx: Context) -> Array:
+            of_met = ctx.backend.asarray(list(self._located()[0].exposure))
             return read_only(self._of_every_class(of_met, of_met[0] * 0))
 
         return self._cached("class_exposure", exposures)

@@ -70,9 +70,6 @@ class ShrunkenCentroidClassifier(LinearClassifier, FeatureSelector, StatisticsCl
     objective_ : float
         What the shrunken means minimise: squared standardised distances to the class means, and
         the threshold times absolute distances to the mean of all samples.
-    coef_ : array of shape (1, n_features) or (n_classes, n_features), float64
-        The decision is ``X @ coef_.T + intercept_``; zero outside the support.
-    intercept_ : array of shape (1,) or (n_classes,), float64
 
     References
     ----------
@@ -179,19 +176,13 @@ class ShrunkenCentroidClassifier(LinearClassifier, FeatureSelector, StatisticsCl
         new.k, new.threshold = k, threshold
         return new
 
-    def _held(self) -> tuple[ShrunkenCenters, Any]:
-        """The centers, and the positions of the support in them."""
-        centers, columns = self._centers().located(self._selection().support)
-        assert isinstance(centers, ShrunkenCenters)
-        return centers, columns
-
     @learned
     def threshold_(self) -> float:
         """The threshold that was given, or that k makes."""
-        centers, columns = self._held()
+        centers, columns = self._located()
         return self._run(lambda ctx: centers.threshold_of(columns))
 
     @learned
     def offset_(self) -> float:
         """What is added to the standard deviations."""
-        return self._held()[0].offset
+        return self._located()[0].offset

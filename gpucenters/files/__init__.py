@@ -1,5 +1,1 @@
-"""Files of fitted models: one portable file without pickle."""
-
-from .model import load, save
-
-__all__ = ["load", "save"]
+"""The format of model files: a document and arrays behind a checksum, and values as JSON."""

@@ -25,8 +25,6 @@ from .._models import MODELS, found
 from ..arrays.backend import Backend
 from ..arrays.namespace import array_namespace, is_array, to_numpy
 from ..arrays.typing import Array
-from ..estimators.base import Classifier
-from ..estimators.fitted import Fitted
 from ..solvers.centers import Centers, SupportCenters
 from ..solvers.gmeb.hyperplanes import Hyperplanes
 from ..solvers.selection import Selection
@@ -133,7 +131,7 @@ class Unpacker:
 
     def __init__(self, arrays: list[np.ndarray], backend: Backend) -> None:
         self._arrays = arrays
-        self._backend = backend
+        self.backend = backend
         self._moved: dict[int, Array] = {}
 
     def unpack(self, value: Any) -> Any:
@@ -147,7 +145,7 @@ class Unpacker:
             return self._arrays[content]
         if kind == "device":
             if content not in self._moved:
-                self._moved[content] = self._backend.move(self._arrays[content])
+                self._moved[content] = self.backend.move(self._arrays[content])
             return self._moved[content]
         if kind == "objects":
             found = np.empty(len(content), dtype=object)
@@ -162,7 +160,7 @@ class Unpacker:
             return parts
         made, parts = CLASSES[kind], {_RENAMED.get(name, name): v for name, v in parts.items()}
         if any(f.name == "backend" for f in fields(made)):
-            parts["backend"] = self._backend
+            parts["backend"] = self.backend
         return made(**parts)
 
 
@@ -173,8 +171,8 @@ class Unpacker:
 # device.
 
 
-def check_fitted(model: Classifier, fitted: Fitted) -> None:
-    """Raise a ValueError unless the parts of a fitted model fit together."""
+def check_fitted(model: Any, fitted: Any) -> None:
+    """Raise a ValueError unless the parts of a model and of its `Fitted` fit together."""
     m, names = model.n_features_in_, vars(model).get("feature_names_in_")
     _require(model.classes_.ndim == 1 and len(model.classes_) > 1, "classes_")
     _require(isinstance(m, int) and 0 < m <= _MOST_FEATURES, "n_features_in_")

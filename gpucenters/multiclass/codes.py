@@ -307,6 +307,8 @@ class OutputCodeClassifier(Decomposition, multiclass.OutputCodeClassifier):
     ) -> None:
         super().__init__(estimator, code_size=code_size, random_state=random_state, n_jobs=n_jobs)
 
+    _sides = (-1.0, 1.0)
+
     def _attributes(self, classes: np.ndarray) -> dict[str, Any]:
         bits = int(len(classes) * self.code_size)
         if bits == 0:

@@ -6,13 +6,19 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Any, Self, TypeVar
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .. import _models
 from ..estimators.fitted import FittedModel
 from ..estimators.from_statistics import StatisticsClassifier
+from ..estimators.saving import pack_model
+from ..files.container import write
+from ..files.state import Packer, Unpacker
 
+_KINDS = {path.rpartition(".")[2]: path for path in _models.DECOMPOSITIONS}
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -108,10 +114,10 @@ class Copies:
         path : str, path-like or binary file
             Where to write; a file that is there is replaced.
         """
-        joint_model(self)  # a TypeError where there is none
-        from ..files import save
-
-        save(self, path)
+        packer = Packer()
+        document = pack_decomposition(self, packer)
+        with FittedModel(self._joint).backend.current():
+            write(path, document, packer.arrays)
 
     def _with(self, joint: StatisticsClassifier, models: list[Any], **params: Any) -> Self:
         """A copy with these models, and the same binary problems."""
@@ -122,8 +128,17 @@ class Copies:
         FittedModel(joint).state.cache.update(kept, estimators=models)
         return new
 
+    # --- codes, of those that have some --------------------------------------------------------
+
+    _sides: tuple[float, ...] = ()  # the values of codes
+
     def _set_code_book(self, code_book: Any) -> None:
         self.code_book_ = code_book
+
+    def _check_code_book(self, book: Any, n_classes: int) -> bool:
+        """Whether an array holds codes of the classes."""
+        shaped = book.ndim == 2 and book.shape[0] == n_classes and book.shape[1] > 0
+        return shaped and bool(np.all(np.isin(book, self._sides)))
 
 
 # For model files.
@@ -141,9 +156,49 @@ def joint_model(decomposition: Any) -> StatisticsClassifier:
     return decomposition._joint
 
 
-def restore(decomposition: Any, joint: StatisticsClassifier, code_book: Any) -> None:
-    """Give a decomposition its joint model, and the code book where it has one."""
-    decomposition._validate_params()
-    decomposition._commit(joint)
-    if code_book is not None:
-        decomposition._set_code_book(code_book)
+def pack_decomposition(decomposition: Any, packer: Packer) -> dict[str, Any]:
+    """The sections of a file: of the joint model, and of all else.
+
+    Parameters
+    ----------
+    decomposition : Decomposition
+        Fitted.
+    packer : Packer
+    """
+    joint, name = joint_model(decomposition), type(decomposition).__name__
+    if name not in _KINDS or _models.found(_KINDS[name]) is not type(decomposition):
+        raise TypeError(f"model files hold the models of gpucenters, and {name} is none of them.")
+    params = decomposition.get_params(deep=False)
+    del params["estimator"]
+    section = {
+        "class": name,
+        "params": {n: packer.pack(v, n) for n, v in params.items()},
+        "code_book": packer.pack(getattr(decomposition, "code_book_", None), "code_book_"),
+    }
+    return {"decomposition": section, "model": pack_model(joint, packer, full=True)[0]}
+
+
+def unpack_decomposition(section: dict[str, Any], joint: Any, unpacker: Unpacker) -> Any:
+    """The decomposition that was packed, around its joint model.
+
+    Parameters
+    ----------
+    section : dict
+    joint : StatisticsClassifier
+    unpacker : Unpacker
+    """
+    if not isinstance(joint, StatisticsClassifier) or FittedModel(joint).state.statistics is None:
+        raise ValueError("it has no class statistics.")
+    if section["class"] not in _KINDS:
+        raise ValueError(f"this gpucenters does not know the model {section['class']!r}.")
+    params = {n: unpacker.unpack(v) for n, v in section["params"].items()}
+    new: Any = _models.found(_KINDS[section["class"]])(clone(joint), **params)
+    new._validate_params()
+    book = unpacker.unpack(section["code_book"])
+    has_none, n_classes = not new._sides, len(joint.classes_)
+    if (book is None) != has_none or not (has_none or new._check_code_book(book, n_classes)):
+        raise ValueError("its code_book does not fit the rest.")
+    new._commit(joint)
+    if book is not None:
+        new._set_code_book(book)
+    return new

@@ -260,6 +260,13 @@ class NestedDichotomiesClassifier(Decomposition, RefittedDichotomies):
             cache["code book"] = self._draw(len(self.classes_), lambda: self._joint)
         return cache["code book"]
 
+    _sides = (-1.0, 0.0, 1.0)
+
+    def _check_code_book(self, book: np.ndarray, n_classes: int) -> bool:
+        both = np.any(book < 0, axis=0) & np.any(book > 0, axis=0)
+        fits = super()._check_code_book(book, n_classes) and book.shape[1] == n_classes - 1
+        return fits and bool(np.all(both))
+
     def _set_code_book(self, code_book: np.ndarray) -> None:
         if self.tree == "random":
             self._code_book = code_book

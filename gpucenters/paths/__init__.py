@@ -1,9 +1,9 @@
 """Accuracy against the number of features: paths, the choice of k, and pictures of them."""
 
-from .plots import SparsityPathDisplay, plot_centers
+from .drawing import plot_centers
 from .result import SparsityPath
 from .search import SparsityPathCV
-from .sparsity_path import sparsity_path
+from .sparsity_path import SparsityPathDisplay, sparsity_path
 
 __all__ = [
     "SparsityPath",

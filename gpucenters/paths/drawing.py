@@ -1,9 +1,9 @@
-"""Drawing of curves, and tables of them for notebooks and terminals."""
+"""Pictures of curves, supports and class centers. Matplotlib is imported when they are drawn."""
 
 from __future__ import annotations
 
-import html
 import math
+import numbers
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -11,7 +11,10 @@ from typing import Any, NamedTuple
 from unicodedata import east_asian_width
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
+from ..arrays.namespace import to_numpy
+from ..estimators.base import check_center_classifier
 from ..solvers.selection import warn
 
 COLUMN = 0.08  # inches of a letter
@@ -27,9 +30,6 @@ _NAMELESS = re.compile(r"_child\d+|_nolegend_|")
 
 
 # Names as they stand in a picture: whole, in a font that has them, and never as mathematics.
-_WIDTH = 16  # of the longest bar
-_ROWS = 24  # of a table at most
-_EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 def columns(text: str) -> int:
@@ -252,8 +252,78 @@ def draw_frequency(path: Any, ax: Any, *, n: int, feature_names: Any) -> Any:
     return ax
 
 
-def draw_centers(centers: np.ndarray, names: Any, classes: Any, ax: Any, *, scaled: bool) -> Any:
-    """The centers of each class (K, d), with one row a feature."""
+def plot_centers(
+    estimator: Any,
+    n: int = 20,
+    *,
+    feature_names: Any = None,
+    scaled: bool | None = None,
+    ax: Any = None,
+) -> Any:
+    """Draw the class centers of the features of largest gain.
+
+    Centers in units of X whose differences are of very different sizes have a logarithmic axis.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A fitted model of this package, whose ``k`` limits the features, or a search for one.
+    n : int, default=20
+        Number of features at most.
+    feature_names : array of shape (n_features,), optional
+        Of the features of X, as from ``CountVectorizer.get_feature_names_out()``. By default those
+        that the model has.
+    scaled : bool, optional
+        Whether to draw centers less the mean of those of all classes, divided by ``scale_``: the
+        differences by which features are ranked. By default where ``scale_`` is of deviations.
+    ax : matplotlib Axes, optional
+        By default new ones, large enough for the names.
+
+    Returns
+    -------
+    matplotlib Axes
+        One row for each feature, the one of largest gain on top, with one point for each class.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from gpucenters import L2CenterClassifier, plot_centers
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> plot_centers(L2CenterClassifier(k=5, scale="std").fit(X, y))  # doctest: +SKIP
+    <Axes: ...>
+    """
+    estimator = getattr(estimator, "best_estimator_", estimator)  # of a search
+    check_center_classifier(estimator, "plot_centers")
+    check_is_fitted(estimator)
+    if isinstance(n, bool) or not isinstance(n, numbers.Integral) or n < 1:
+        raise ValueError(f"n={n!r} is not valid: use a number of features of at least 1.")
+    chosen = estimator.ranking_[:n]
+    position = np.searchsorted(estimator.support_, chosen)
+    centers = to_numpy(estimator.centers_)[:, position]
+    names = _feature_names(estimator, feature_names)[position if feature_names is None else chosen]
+    scale = estimator.scale_
+    if scaled is None:
+        scaled = scale is not None and getattr(estimator, "scale", None) != "dispersion"
+    if scaled:
+        if scale is None:
+            raise ValueError("scaled=True needs a model with scale_, as one with scale='std' has.")
+        centers = (centers - centers.mean(axis=0)) / to_numpy(scale)[chosen]
+    return _draw_centers(centers, names, estimator.classes_.tolist(), ax, scaled)
+
+
+def _feature_names(estimator: Any, feature_names: Any) -> np.ndarray:
+    """Names of the features of the support, or those that are given, of all features."""
+    if feature_names is None:
+        return np.asarray(estimator.get_feature_names_out())
+    names = np.asarray(feature_names)
+    if names.shape != (estimator.n_features_in_,):
+        raise ValueError(
+            f"feature_names has shape {names.shape}, but X has {estimator.n_features_in_} features."
+        )
+    return names
+
+
+def _draw_centers(centers: np.ndarray, names: Any, classes: Any, ax: Any, scaled: bool) -> Any:
     names, classes = [short(name) for name in names], [short(label) for label in classes]
     room, rows = np.inf if ax is None else 0.5, np.arange(len(names))
     ax = axes(ax, names, classes)
@@ -280,97 +350,3 @@ def draw_centers(centers: np.ndarray, names: Any, classes: Any, ax: Any, *, scal
     ax.set_xlabel("class center" + " - mean, in units of scale_" * scaled)
     legend(ax, drawn, classes, style, room, title="class")
     return ax
-
-
-# A sparsity path as text and as HTML.
-
-
-def _chosen(path: Any, scoring: str) -> dict[int, str]:
-    """The marks of the numbers of features that the rules choose."""
-    marks: dict[int, list[str]] = {}
-    if np.all(np.isnan(path.scores_of(scoring).mean(axis=1))):
-        return {}
-    for rule, mark in (("best", "best"), ("one-standard-error", "1-SE")):
-        marks.setdefault(path.choose(rule, scoring), []).append(mark)
-    return {k: ", ".join(found) for k, found in marks.items()}
-
-
-def _shown(path: Any, marked: dict[int, str]) -> list[int]:
-    """The rows of a table: evenly spaced, and those that are marked."""
-    n = len(path.ks)
-    rows = set(np.linspace(0, n - 1, min(n, _ROWS)).round().astype(int).tolist())
-    return sorted(rows | {int(np.searchsorted(path.ks, k)) for k in marked})
-
-
-def _table(path: Any, scoring: str) -> list[tuple[int, float, float, float, str]]:
-    """(k, mean, std, length of the bar from 0 to 1, marks) of each row."""
-    values = path.scores_of(scoring)
-    with np.errstate(invalid="ignore"):  # of infinite scores
-        mean, std = values.mean(axis=1), values.std(axis=1)
-    finite = np.isfinite(mean)
-    low, high = (f(mean[finite]) if finite.any() else 0.0 for f in (np.min, np.max))
-    lengths = np.where(finite, (mean - low) / (high - low if high > low else 1.0), 0.0)
-    marks = _chosen(path, scoring)
-    return [
-        (int(path.ks[s]), mean[s], std[s], lengths[s], marks.get(int(path.ks[s]), ""))
-        for s in _shown(path, marks)
-    ]
-
-
-def _title(path: Any, scoring: str) -> str:
-    of = f"{path.estimator}, " if path.estimator else ""
-    folds = "1 fold" if path.n_folds == 1 else f"{path.n_folds} folds"
-    return f"SparsityPath of {of}{folds}: {scoring}"
-
-
-def _bar(length: float) -> str:
-    eighths = round(length * _WIDTH * 8)
-    return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8]).rstrip()
-
-
-def as_text(path: Any) -> str:
-    """The path as a table with bars, for the terminal."""
-    parts = []
-    for scoring in path.scorings:
-        rows = _table(path, scoring)
-        low, high = (f"{f(row[1] for row in rows):.3f}" for f in (min, max))
-        cells = [["k", "mean", "std", low + high.rjust(_WIDTH - len(low)), ""]]
-        for k, mean, std, length, marks in rows:
-            cells.append([f"{k:,}", f"{mean:.3f}", f"{std:.3f}", _bar(length), marks])
-        widths = [max(len(row[i]) for row in cells) for i in range(5)]
-        lines = [
-            "  ".join(
-                cell.rjust(w) if i < 3 else cell.ljust(w)
-                for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in cells
-        ]
-        parts.append("\n".join([_title(path, scoring), *lines]))
-    return "\n\n".join(parts)
-
-
-def as_html(path: Any) -> str:
-    """The path as tables with bars, for notebooks."""
-    right = ' style="text-align:right"'
-    parts = []
-    for scoring in path.scorings:
-        rows = []
-        for k, mean, std, length, marks in _table(path, scoring):
-            bar = (
-                '<div style="background:currentColor;opacity:.5;height:.8em;'
-                f'width:{8 * length:.2f}em"></div>'
-            )
-            cells = "".join(
-                f"<td{right}>{cell}</td>" for cell in (f"{k:,}", f"{mean:.3f}", f"{std:.3f}")
-            )
-            weight = ' style="font-weight:bold"' if marks else ""
-            rows.append(f"<tr{weight}>{cells}<td>{bar}</td><td>{marks}</td></tr>")
-        head = (
-            f"<tr><th{right}>k</th><th{right}>mean</th><th{right}>std</th><th></th><th></th></tr>"
-        )
-        title = html.escape(_title(path, scoring))
-        parts.append(
-            f"<details open><summary>{title}</summary><table><thead>{head}</thead>"
-            f"<tbody>{''.join(rows)}</tbody></table></details>"
-        )
-    return "<div>" + "".join(parts) + "</div>"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import numbers
 from typing import Any, Self
@@ -13,38 +14,9 @@ from ..estimators.cross_validation import choose
 from . import drawing
 
 _FORMAT = "gpucenters.SparsityPath/1"
-
-
-Changes = tuple[np.ndarray, np.ndarray]
-
-
-class Supports:
-    """The features that enter and leave the supports of each fold, counted when asked for.
-
-    Parameters
-    ----------
-    entering, leaving : list of (features, numbers of the k)
-        Of each fold.
-    shape : tuple of int
-        (number of ks, number of features).
-    """
-
-    def __init__(
-        self, entering: list[Changes], leaving: list[Changes], shape: tuple[int, int]
-    ) -> None:
-        self._entering, self._leaving, self._shape = entering, leaving, shape
-
-    def changes(self) -> scipy.sparse.csr_array:
-        """In how many folds each feature enters at each k, less in how many it leaves."""
-        total = scipy.sparse.csr_array(self._shape, dtype=np.int32)
-        for changes, sign in ((self._entering, 1), (self._leaving, -1)):
-            for features, rows in changes:
-                values = np.full(len(features), sign, np.int32)
-                total = total + scipy.sparse.csr_array(
-                    (values, (rows, features)), shape=self._shape
-                )
-        total.eliminate_zeros()
-        return total
+_BAR = 16  # letters of the longest bar
+_ROWS = 24  # of a table at most, and those that the rules choose
+_EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 class SparsityPath:
@@ -65,7 +37,7 @@ class SparsityPath:
         Name of the model.
     single : bool
         Whether there is one scoring, without a dict.
-    supports : Supports or sparse array of shape (n_ks, n_features), optional
+    supports : sparse array of shape (n_ks, n_features), or callable that returns it, optional
         Number of folds in which each feature enters the support at each k, less those where it
         leaves it.
     feature_names : array of shape (n_features,), optional
@@ -192,8 +164,8 @@ class SparsityPath:
     # --- supports ------------------------------------------------------------------------------
 
     def _changes(self) -> scipy.sparse.csr_array:
-        if isinstance(self._supports, Supports):
-            self._supports = self._supports.changes()
+        if callable(self._supports):  # counted when it is first asked for
+            self._supports = self._supports()
         return self._supports
 
     @property
@@ -328,7 +300,7 @@ class SparsityPath:
         return drawing.draw_frequency(self, ax, n=int(n), feature_names=feature_names)
 
     def __str__(self) -> str:
-        return drawing.as_text(self)
+        return _as_text(self)
 
     def __repr__(self) -> str:
         scorings = ", ".join(self.scorings)
@@ -336,7 +308,7 @@ class SparsityPath:
         return f"<SparsityPath{of}: {len(self.ks)} ks, {self.n_folds} folds, {scorings}>"
 
     def _repr_html_(self) -> str:
-        return drawing.as_html(self)
+        return _as_html(self)
 
 
 def _numbers(values: np.ndarray) -> list[list[float | str | None]]:
@@ -346,3 +318,89 @@ def _numbers(values: np.ndarray) -> list[list[float | str | None]]:
         return x if np.isfinite(x) else None if np.isnan(x) else str(x)
 
     return [[plain(x) for x in row] for row in values.tolist()]
+
+
+# A sparsity path as text and as HTML.
+
+
+def _table(path: SparsityPath, scoring: str) -> list[tuple[int, float, float, float, str]]:
+    """(k, mean, std, length of the bar from 0 to 1, marks) of each row.
+
+    Rows are evenly spaced, and those that the rules choose.
+    """
+    values = path.scores_of(scoring)
+    with np.errstate(invalid="ignore"):  # of infinite scores
+        mean, std = values.mean(axis=1), values.std(axis=1)
+    finite = np.isfinite(mean)
+    low, high = (f(mean[finite]) if finite.any() else 0.0 for f in (np.min, np.max))
+    lengths = np.where(finite, (mean - low) / (high - low if high > low else 1.0), 0.0)
+    marks: dict[int, list[str]] = {}
+    for rule, mark in (("best", "best"), ("one-standard-error", "1-SE")):
+        if not np.all(np.isnan(mean)):
+            marks.setdefault(path.choose(rule, scoring), []).append(mark)
+    n = len(path.ks)
+    spaced = np.linspace(0, n - 1, min(n, _ROWS)).round().astype(int)
+    rows = np.union1d(spaced, np.searchsorted(path.ks, list(marks)).astype(int))
+    return [
+        (k, mean[s], std[s], lengths[s], ", ".join(marks.get(k, [])))
+        for s, k in zip(rows, path.ks[rows].tolist(), strict=True)
+    ]
+
+
+def _title(path: SparsityPath, scoring: str) -> str:
+    of = f"{path.estimator}, " if path.estimator else ""
+    folds = "1 fold" if path.n_folds == 1 else f"{path.n_folds} folds"
+    return f"SparsityPath of {of}{folds}: {scoring}"
+
+
+def _bar(length: float) -> str:
+    eighths = round(length * _BAR * 8)
+    return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8]).rstrip()
+
+
+def _as_text(path: SparsityPath) -> str:
+    """The path as a table with bars, for the terminal."""
+    parts = []
+    for scoring in path.scorings:
+        rows = _table(path, scoring)
+        low, high = (f"{f(row[1] for row in rows):.3f}" for f in (min, max))
+        cells = [["k", "mean", "std", low + high.rjust(_BAR - len(low)), ""]]
+        for k, mean, std, length, marks in rows:
+            cells.append([f"{k:,}", f"{mean:.3f}", f"{std:.3f}", _bar(length), marks])
+        widths = [max(len(row[i]) for row in cells) for i in range(5)]
+        lines = [
+            "  ".join(
+                cell.rjust(w) if i < 3 else cell.ljust(w)
+                for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in cells
+        ]
+        parts.append("\n".join([_title(path, scoring), *lines]))
+    return "\n\n".join(parts)
+
+
+def _as_html(path: SparsityPath) -> str:
+    """The path as tables with bars, for notebooks."""
+    right = ' style="text-align:right"'
+    parts = []
+    for scoring in path.scorings:
+        rows = []
+        for k, mean, std, length, marks in _table(path, scoring):
+            bar = (
+                '<div style="background:currentColor;opacity:.5;height:.8em;'
+                f'width:{8 * length:.2f}em"></div>'
+            )
+            cells = "".join(
+                f"<td{right}>{cell}</td>" for cell in (f"{k:,}", f"{mean:.3f}", f"{std:.3f}")
+            )
+            weight = ' style="font-weight:bold"' if marks else ""
+            rows.append(f"<tr{weight}>{cells}<td>{bar}</td><td>{marks}</td></tr>")
+        head = (
+            f"<tr><th{right}>k</th><th{right}>mean</th><th{right}>std</th><th></th><th></th></tr>"
+        )
+        title = html.escape(_title(path, scoring))
+        parts.append(
+            f"<details open><summary>{title}</summary><table><thead>{head}</thead>"
+            f"<tbody>{''.join(rows)}</tbody></table></details>"
+        )
+    return "<div>" + "".join(parts) + "</div>"

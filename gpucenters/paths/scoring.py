@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import check_scoring
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from ..arrays.functions import EPS
 from ..estimators.path_predictions import PathPredictions
@@ -221,24 +223,28 @@ class Scoring:
         else:
             named = {name: name for name in scoring}
         self.names = list(named)
+        self._scorings = named
         self._direct = {n: _DIRECT[s] for n, s in named.items() if _is_direct(s)}
-        self._rest = {n: s for n, s in named.items() if not _is_direct(s)}
         self._estimator = estimator
+
+    @property
+    def _asks_others(self) -> bool:
+        return len(self._direct) < len(self._scorings)
 
     @property
     def needs_decision(self) -> bool:
         """Whether decision values are asked for."""
-        return bool(self._rest) or any(d.decision for d in self._direct.values())
+        return self._asks_others or any(d.decision for d in self._direct.values())
 
     @property
     def needs_probability(self) -> bool:
         """Whether probabilities are asked for."""
-        return bool(self._rest) or any(d.probability for d in self._direct.values())
+        return self._asks_others or any(d.probability for d in self._direct.values())
 
     def in_doubt(self, found: PathPredictions, classes: np.ndarray, y: np.ndarray) -> np.ndarray:
         """For which k the rounding of decision values may change a score: (S,)."""
         doubt = np.zeros(len(found.codes), np.bool)
-        if self._rest:  # what a scorer does with decision values is not known
+        if self._asks_others:  # what a scorer does with decision values is not known
             return ~doubt
         for direct in self._direct.values():
             if direct.in_doubt is not None and _serves(direct, classes):
@@ -256,33 +262,20 @@ class Scoring:
         params: Mapping[str, Any],
     ) -> dict[str, np.ndarray]:
         """The scores of the test samples X, y for every k: S numbers for each name."""
-        rest, scores = dict(self._rest), {}
+        scores, others = {}, dict(self._scorings)
         outcome = _outcome(found, classes, y)
         for name, direct in self._direct.items():
-            if outcome is None or not _serves(direct, classes):
-                rest[name] = next(key for key, value in _DIRECT.items() if value is direct)
-            else:
+            if outcome is not None and _serves(direct, classes):
                 scores[name] = direct.function(outcome)
-        if rest:
-            scores |= self._ask(rest, found, classes, X, y, params)
+                del others[name]
+        if others:
+            scoring = others[self.names[0]] if self.single else others
+            scorer, rows = check_scoring(self._estimator, scoring=scoring), []
+            for number in range(len(found.codes)):
+                score = scorer(Predictions(found, number, classes), X, y, **params)
+                rows.append(score if isinstance(score, dict) else {self.names[0]: score})
+            scores |= {n: np.asarray([float(row[n]) for row in rows]) for n in rows[0]}
         return {name: scores.pop(name) for name in self.names if name in scores} | scores
-
-    def _ask(
-        self,
-        rest: dict[str, Any],
-        found: PathPredictions,
-        classes: np.ndarray,
-        X: Any,
-        y: np.ndarray,
-        params: Mapping[str, Any],
-    ) -> dict[str, np.ndarray]:
-        one = rest[self.names[0]] if self.single else rest
-        scorer = check_scoring(self._estimator, scoring=one)
-        rows = []
-        for number in range(len(found.codes)):
-            score = scorer(Predictions(found, number, classes), X, y, **params)
-            rows.append(score if isinstance(score, dict) else {self.names[0]: score})
-        return {name: np.asarray([float(row[name]) for row in rows]) for name in rows[0]}
 
 
 def _is_direct(scoring: Any) -> bool:
@@ -302,3 +295,38 @@ def _serves(direct: _Direct, classes: np.ndarray) -> bool:
     if direct.binary and len(classes) != 2:
         return False
     return not direct.positive_is_one or bool(np.any(classes == 1))
+
+
+# What goes to fits, splitters and scorers.
+
+
+class Routed(NamedTuple):
+    """What goes to ``fit``, to the splitter and to the scorers."""
+
+    fit: Mapping[str, Any]
+    split: Mapping[str, Any]
+    score: Mapping[str, Any]
+
+
+def metadata_router(owner: Any, estimator: Any, splitter: Any, scorer: Any) -> MetadataRouter:
+    """What ``fit`` passes to the fits of folds, to the splitter and to the scorers."""
+    fit, split, score = (
+        MethodMapping().add(caller="fit", callee=name) for name in ("fit", "split", "score")
+    )
+    return (
+        MetadataRouter(owner=owner)
+        .add(estimator=estimator, method_mapping=fit)
+        .add(splitter=splitter, method_mapping=split)
+        .add(scorer=scorer, method_mapping=score)
+    )
+
+
+def route(estimator: Any, splitter: Any, scoring: Scoring, weight: Any, groups: Any) -> Routed:
+    """Metadata as `sklearn.model_selection.cross_validate` routes them."""
+    weights = {} if weight is None else {"sample_weight": weight}
+    if not sklearn.get_config().get("enable_metadata_routing", False):
+        return Routed(weights, {"groups": groups}, {})
+    given = weights | ({} if groups is None else {"groups": groups})
+    router = metadata_router("sparsity_path", estimator, splitter, scoring.scorer)
+    routed = process_routing(router, "fit", **given)
+    return Routed(routed.estimator.fit, routed.splitter.split, routed.scorer.score)

@@ -14,7 +14,7 @@ from sklearn.base import (
     clone,
 )
 from sklearn.model_selection import check_cv
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
@@ -24,7 +24,7 @@ from ..blocks.convert import as_block
 from ..estimators.cross_validation import check_rule
 from ..estimators.fitted import FittedModel
 from ..estimators.validation import as_classes, check_backend, check_X, host_labels
-from .scoring import Scoring
+from .scoring import Scoring, metadata_router
 from .sparsity_path import check_model, sparsity_path
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -38,6 +38,34 @@ def _has(name: str) -> Callable[[Method], Method]:
         return True
 
     return available_if(check)
+
+
+def _of_best(name: str, doc: str) -> Any:
+    """An attribute of the best model."""
+    return property(lambda self: getattr(self._fitted(), name), doc=doc)
+
+
+_OF_CLASSES = "(n_samples, n_classes)"
+
+
+def _says_best(name: str, what: str, shape: str) -> Any:
+    """A method of rows of X that asks the best model."""
+
+    def method(self: SparsityPathCV, X: Any) -> Any:
+        return self._ask(name, X)
+
+    method.__name__, method.__qualname__ = name, f"SparsityPathCV.{name}"
+    method.__doc__ = f"""{what}, by the best model.
+
+        Parameters
+        ----------
+        X : {{array, sparse matrix, DataFrame}} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape {shape}
+        """
+    return _has(name)(method)
 
 
 class SparsityPathCV(ClassifierMixin, MetaEstimatorMixin, TransformerMixin, BaseEstimator):
@@ -125,16 +153,9 @@ class SparsityPathCV(ClassifierMixin, MetaEstimatorMixin, TransformerMixin, Base
         -------
         MetadataRouter
         """
-        to_fit = MethodMapping().add(caller="fit", callee="fit")
-        to_split = MethodMapping().add(caller="fit", callee="split")
-        to_score = MethodMapping().add(caller="fit", callee="score")
         scorer = Scoring(self.scoring, self.estimator).scorer
-        return (
-            MetadataRouter(owner=self)
-            .add(estimator=self.estimator, method_mapping=to_fit)
-            .add(splitter=check_cv(self.cv, classifier=True), method_mapping=to_split)
-            .add(scorer=scorer, method_mapping=to_score)
-        )
+        splitter = check_cv(self.cv, classifier=True)
+        return metadata_router(self, self.estimator, splitter, scorer)
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Score every k by cross-validation, choose one, and fit the model with it.
@@ -190,109 +211,30 @@ class SparsityPathCV(ClassifierMixin, MetaEstimatorMixin, TransformerMixin, Base
             FittedModel(best).run(check)
         return getattr(best, method)(X)
 
-    @property
-    def classes_(self) -> np.ndarray:
-        """Class labels."""
-        return self._fitted().classes_
+    classes_ = _of_best("classes_", "Class labels.")
+    n_features_in_ = _of_best("n_features_in_", "Number of features of X.")
+    feature_names_in_ = _of_best("feature_names_in_", "Names of the features of X.")
+    support_ = _of_best("support_", "The selected features, ascending.")
+    ranking_ = _of_best("ranking_", "The same by descending score.")
+    scores_ = _of_best("scores_", "The gain of each feature, at the chosen k.")
+    centers_ = _of_best("centers_", "Class centers of the selected features.")
+    coef_ = _of_best("coef_", "The weights of a linear decision, where the model has them.")
+    intercept_ = _of_best("intercept_", "The constants of a linear decision, where it is one.")
+    feature_importances_ = _of_best(
+        "feature_importances_", "The weights of the features, where the model has no ``coef_``."
+    )
 
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features of X."""
-        return self._fitted().n_features_in_
-
-    @property
-    def feature_names_in_(self) -> np.ndarray:
-        """Names of the features of X."""
-        return self._fitted().feature_names_in_
-
-    @property
-    def support_(self) -> np.ndarray:
-        """The selected features, ascending."""
-        return self._fitted().support_
-
-    @property
-    def ranking_(self) -> np.ndarray:
-        """The same by descending score."""
-        return self._fitted().ranking_
-
-    @property
-    def scores_(self) -> Any:
-        """The gain of each feature, at the chosen k."""
-        return self._fitted().scores_
-
-    @property
-    def centers_(self) -> Any:
-        """Class centers of the selected features."""
-        return self._fitted().centers_
-
-    @property
-    def coef_(self) -> Any:
-        """The weights of a linear decision, where the model has them."""
-        return self._fitted().coef_
-
-    @property
-    def intercept_(self) -> Any:
-        """The constants of a linear decision, where the model has them."""
-        return self._fitted().intercept_
-
-    @property
-    def feature_importances_(self) -> Any:
-        """The weights of the features, where the model has them in place of ``coef_``."""
-        return self._fitted().feature_importances_
-
-    def predict(self, X: Any) -> Any:
-        """Labels, by the best model.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
-        return self._ask("predict", X)
-
-    def decision_function(self, X: Any) -> Any:
-        """Scores, by the best model.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples,) or (n_samples, n_classes)
-        """
-        return self._ask("decision_function", X)
-
-    @_has("predict_proba")
-    def predict_proba(self, X: Any) -> Any:
-        """Class probabilities, by the best model.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
-        return self._ask("predict_proba", X)
-
-    @_has("predict_log_proba")
-    def predict_log_proba(self, X: Any) -> Any:
-        """Logarithms of class probabilities, by the best model.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
-        return self._ask("predict_log_proba", X)
+    predict = _says_best("predict", "Labels", "(n_samples,)")
+    decision_function = _says_best(
+        "decision_function", "Scores", "(n_samples,) or (n_samples, n_classes)"
+    )
+    predict_proba = _says_best("predict_proba", "Class probabilities", _OF_CLASSES)
+    predict_log_proba = _says_best(
+        "predict_log_proba", "Logarithms of class probabilities", _OF_CLASSES
+    )
+    predict_joint_log_proba = _says_best(
+        "predict_joint_log_proba", "Joint log probabilities", _OF_CLASSES
+    )
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The score of the best model by the first scoring.
@@ -342,20 +284,6 @@ class SparsityPathCV(ClassifierMixin, MetaEstimatorMixin, TransformerMixin, Base
         array or sparse matrix of shape (n_samples, n_features)
         """
         return self._fitted().inverse_transform(X)
-
-    @_has("predict_joint_log_proba")
-    def predict_joint_log_proba(self, X: Any) -> Any:
-        """Joint log probabilities, by the best model.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
-        return self._ask("predict_joint_log_proba", X)
 
     @_has("get_support")
     def get_support(self, indices: bool = False) -> np.ndarray:

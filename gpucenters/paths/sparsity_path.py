@@ -1,14 +1,15 @@
-"""The scores of a model for every number of features, by cross-validation or on test samples."""
+"""The scores of a model for every number of features, computed and drawn."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+import scipy.sparse
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from ..arrays.namespace import is_sparse
 from ..blocks.samples import check_weights
@@ -24,16 +25,14 @@ from ..estimators.cross_validation import (
     take_of_each,
     take_rows,
 )
-from ..estimators.path_predictions import PathPredictions, predict_path
+from ..estimators.path_predictions import predict_path
 from ..estimators.validation import as_classes, check_container, encode, host_labels
 from ..solvers.selection import resolve_k
-from .result import SparsityPath, Supports
-from .scoring import Scoring
+from .drawing import draw_path
+from .result import SparsityPath
+from .scoring import Routed, Scoring, route
 
 _STEPS = 40
-
-
-# The numbers of features of a path.
 
 
 def resolve_ks(ks: Any, n_features: int) -> list[int]:
@@ -57,14 +56,11 @@ def resolve_ks(ks: Any, n_features: int) -> list[int]:
         return np.unique(steps).tolist()
     if isinstance(ks, str) or not isinstance(ks, Iterable):
         raise TypeError(f"ks={ks!r} is not valid: use a list of numbers of features.")
-    found = {resolve_k(_plain(k), n_features) for k in ks}
+    plain = (k.item() if isinstance(k, np.generic) else k for k in ks)
+    found = {resolve_k(k, n_features) for k in plain}
     if not found:
         raise ValueError("ks is empty: give at least one number of features, or None.")
     return sorted(found)
-
-
-def _plain(k: Any) -> Any:
-    return k.item() if isinstance(k, np.generic) else k
 
 
 def sparsity_path(
@@ -159,7 +155,7 @@ def sparsity_path(
     ks = resolve_ks(ks, X.shape[1])
     check_weights(sample_weight, X.shape[0])
     scorers = Scoring(scoring, estimator)
-    data = _Data(estimator, X, labels, ks, scorers)
+    every_k = clone(estimator).set_params(k="all")
     if (X_test is None) != (y_test is None):
         raise ValueError("X_test and y_test must be given together.")
     if X_test is not None:
@@ -173,19 +169,34 @@ def sparsity_path(
             raise ValueError("X_test has other columns than X, or in another order.")
         X_test = _by_rows(check_container(X_test, name))
         y_test = as_classes(host_labels(y_test, name, X_test.shape[0]), classes)
-        results = [data.evaluate(X, labels, X_test, y_test, params, {})]
+        model = every_k.fit(X, labels, **params)
+        results = [_scored(model, X_test, y_test, ks, scorers, {})]
     else:
         groups = None if groups is None else check_groups(groups, X.shape[0])
         splitter = make_splitter(cv, labels, groups, n_splits, test_size, random_state)
-        routed = _route(estimator, splitter, scorers, sample_weight, groups)
+        routed = route(estimator, splitter, scorers, sample_weight, groups)
         folds = split(X, labels, splitter, routed.split)
         check_test_weights(folds, check_weights(routed.score.get("sample_weight"), X.shape[0]))
-        data = data.with_statistics(folds, routed)
+        held_out = _held_out(every_k, X, labels, folds, routed)
+
+        def evaluate(number: int, fold: Fold) -> _Result:
+            n = len(labels)
+            with naming_fold(number):
+                fit = take_of_each(routed.fit, fold.train, n)
+                score = take_of_each(routed.score, fold.test, n)
+                X_test, y_test, model = take_rows(X, fold.test), labels[fold.test], None
+                if held_out is not None and fold.is_partition(n):
+                    model = held_out.fit(X_test, fold.test)
+                if model is None:
+                    train = take_rows(X, fold.train), labels[fold.train]
+                    model = clone(every_k).fit(*train, **fit)
+                return _scored(model, X_test, y_test, ks, scorers, score)
+
         if effective_n_jobs(n_jobs) == 1:  # without joblib, so that warnings name the caller's line
-            results = [data.evaluate_fold(*fold, routed) for fold in enumerate(folds)]
+            results = [evaluate(*fold) for fold in enumerate(folds)]
         else:
             parallel = Parallel(n_jobs=n_jobs, prefer="threads")
-            results = parallel(delayed(data.evaluate_fold)(*f, routed) for f in enumerate(folds))
+            results = parallel(delayed(evaluate)(*fold) for fold in enumerate(folds))
     scores = {
         key: np.stack([result.scores[key] for result in results], axis=1)
         for key in results[0].scores
@@ -196,11 +207,7 @@ def sparsity_path(
         n_features=X.shape[1],
         estimator=type(estimator).__name__,
         single=scorers.single and len(scores) == 1,
-        supports=Supports(
-            [result.predictions.entering for result in results],
-            [result.predictions.leaving for result in results],
-            (len(ks), X.shape[1]),
-        ),
+        supports=partial(_sum_of_changes, [r.changes for r in results], (len(ks), X.shape[1])),
         feature_names=names,
     )
 
@@ -219,78 +226,47 @@ def check_model(estimator: Any, caller: str) -> None:
     )
 
 
-class _Routed(NamedTuple):
-    """What goes to ``fit``, to the splitter and to the scorers."""
-
-    fit: Mapping[str, Any]
-    split: Mapping[str, Any]
-    score: Mapping[str, Any]
+def _held_out(
+    model: Any, X: Any, y: np.ndarray, folds: list[Fold], routed: Routed
+) -> HeldOut | None:
+    """The statistics of all samples, where folds are fitted from them in less time."""
+    read = len(y) + sum(len(fold.test) for fold in folds)
+    if read >= sum(len(fold.train) for fold in folds) or not is_sparse(X):
+        return None
+    return HeldOut.of(model, X, y, check_weights(routed.fit.get("sample_weight"), len(y)))
 
 
 class _Result(NamedTuple):
-    """The scores of one fold, S numbers for each name, and its predictions."""
+    """The scores of one fold, S numbers for each name, and the changes of its support."""
 
     scores: dict[str, np.ndarray]
-    predictions: PathPredictions
+    changes: tuple[np.ndarray, ...]
 
 
-class _Data(NamedTuple):
-    """What all folds share."""
+def _scored(
+    model: Any, X: Any, y: np.ndarray, ks: list[int], scoring: Scoring, params: Mapping[str, Any]
+) -> _Result:
+    """The scores of test samples for every k, by a model that is fitted to others."""
+    found = predict_path(
+        model,
+        X,
+        ks,
+        decision=scoring.needs_decision,
+        probability=scoring.needs_probability,
+        in_doubt=lambda found: scoring.in_doubt(found, model.classes_, y),
+    )
+    return _Result(scoring(found, model.classes_, X, y, params), found.changes)
 
-    estimator: Any
-    X: Any
-    y: np.ndarray
-    ks: list[int]
-    scoring: Scoring
-    held_out: HeldOut | None = None
 
-    def with_statistics(self, folds: list[Fold], routed: _Routed) -> _Data:
-        """With the statistics of all samples, where folds are fitted from them in less time."""
-        read = len(self.y) + sum(len(fold.test) for fold in folds)
-        if read >= sum(len(fold.train) for fold in folds) or not is_sparse(self.X):
-            return self
-        weight = check_weights(routed.fit.get("sample_weight"), len(self.y))
-        model = clone(self.estimator).set_params(k="all")
-        return self._replace(held_out=HeldOut.of(model, self.X, self.y, weight))
-
-    def evaluate_fold(self, number: int, fold: Fold, routed: _Routed) -> _Result:
-        """Fit to the training samples of a fold, and score its test samples for every k."""
-        with naming_fold(number):
-            return self._evaluate_fold(fold, routed)
-
-    def _evaluate_fold(self, fold: Fold, routed: _Routed) -> _Result:
-        n = len(self.y)
-        fit = take_of_each(routed.fit, fold.train, n)
-        score = take_of_each(routed.score, fold.test, n)
-        X_test, y_test = take_rows(self.X, fold.test), self.y[fold.test]
-        model = None
-        if self.held_out is not None and fold.is_partition(n):
-            model = self.held_out.fit(X_test, fold.test)
-        if model is None:
-            X, y = take_rows(self.X, fold.train), self.y[fold.train]
-            return self.evaluate(X, y, X_test, y_test, fit, score)
-        return self._predict(model, X_test, y_test, score)
-
-    def evaluate(
-        self, X: Any, y: Any, X_test: Any, y_test: Any, fit: Mapping[str, Any], score: Any
-    ) -> _Result:
-        """Fit to X, y, and score the test samples for every k."""
-        model = clone(self.estimator).set_params(k="all").fit(X, y, **fit)
-        return self._predict(model, X_test, y_test, score)
-
-    def _predict(self, model: Any, X_test: Any, y_test: np.ndarray, score: Any) -> _Result:
-        scoring = self.scoring
-        found = predict_path(
-            model,
-            X_test,
-            self.ks,
-            decision=scoring.needs_decision,
-            probability=scoring.needs_probability,
-            in_doubt=lambda found: scoring.in_doubt(found, model.classes_, y_test),
-        )
-        scores = scoring(found, model.classes_, X_test, y_test, score)
-        found.decision = found.probability = None
-        return _Result(scores, found)
+def _sum_of_changes(
+    folds: list[tuple[np.ndarray, ...]], shape: tuple[int, int]
+) -> scipy.sparse.csr_array:
+    """In how many folds each feature enters at each k, less in how many it leaves: (S, m)."""
+    total = scipy.sparse.csr_array(shape, dtype=np.int32)
+    for features, numbers, signs in folds:
+        total = total + scipy.sparse.csr_array((signs, (numbers, features)), shape=shape)
+    total.eliminate_zeros()
+    return total
 
 
 def _names(X: Any) -> np.ndarray | None:
@@ -304,21 +280,116 @@ def _by_rows(X: Any) -> Any:
     return X.tocsr() if is_sparse(X) and X.format != "csr" else X
 
 
-def _route(estimator: Any, splitter: Any, scoring: Scoring, weight: Any, groups: Any) -> _Routed:
-    """Metadata as `sklearn.model_selection.cross_validate` routes them."""
-    import sklearn
+class SparsityPathDisplay:
+    """A picture of scores against the number of features.
 
-    weights = {} if weight is None else {"sample_weight": weight}
-    if not sklearn.get_config().get("enable_metadata_routing", False):
-        return _Routed(weights, {"groups": groups}, {})
-    given = weights | ({} if groups is None else {"groups": groups})
-    router = (
-        MetadataRouter(owner="sparsity_path")
-        .add(splitter=splitter, method_mapping=MethodMapping().add(caller="fit", callee="split"))
-        .add(estimator=estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
-        .add(
-            scorer=scoring.scorer, method_mapping=MethodMapping().add(caller="fit", callee="score")
-        )
-    )
-    routed = process_routing(router, "fit", **given)
-    return _Routed(routed.estimator.fit, routed.splitter.split, routed.scorer.score)
+    Use `from_estimator` or `from_path` to make it; several may be drawn into the same axes.
+
+    Parameters
+    ----------
+    path : SparsityPath
+    name : str, optional
+        The label of the line. By default the name of the model.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    line_ : matplotlib Artist
+        The line of mean scores.
+    band_ : matplotlib Artist or None
+        The band of one standard deviation; None for one fold.
+    best_, best_1se_ : matplotlib Artists
+        The marks of the k of best mean score, and of that within one standard error of it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from gpucenters import L1CenterClassifier, SparsityPathDisplay
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> SparsityPathDisplay.from_estimator(L1CenterClassifier(scale="std"), X, y)  # doctest: +SKIP
+    <...>
+    """
+
+    def __init__(self, path: SparsityPath, *, name: str | None = None) -> None:
+        self.path = path
+        self.name = name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        name: str | None = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Compute the path of a model, and draw it.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A model of this package.
+        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        name : str, optional
+            The label of the line.
+        ax : matplotlib Axes, optional
+        **options : dict
+            Parameters of `sparsity_path`.
+
+        Returns
+        -------
+        SparsityPathDisplay
+        """
+        return cls.from_path(sparsity_path(estimator, X, y, **options), name=name, ax=ax)
+
+    @classmethod
+    def from_path(
+        cls, path: SparsityPath, *, name: str | None = None, ax: Any = None, **options: Any
+    ) -> Self:
+        """Draw a path that is computed already.
+
+        Parameters
+        ----------
+        path : SparsityPath
+        name : str, optional
+            The label of the line.
+        ax : matplotlib Axes, optional
+        **options : dict
+            Parameters of `plot`.
+
+        Returns
+        -------
+        SparsityPathDisplay
+        """
+        return cls(path, name=name).plot(ax=ax, **options)
+
+    def plot(
+        self, ax: Any = None, *, scoring: str | None = None, name: str | None = None, **line: Any
+    ) -> Self:
+        """Draw the path: mean scores, a band of one standard deviation, and the choices of k.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            By default new ones.
+        scoring : str, optional
+            By default the first one of the path.
+        name : str, optional
+            The label of the line.
+        **line : dict
+            Passed to ``ax.plot``.
+
+        Returns
+        -------
+        SparsityPathDisplay
+        """
+        label = name or self.name
+        found = draw_path(self.path, ax, scoring=scoring, name=label, **line)
+        self.line_, self.band_, self.best_, self.best_1se_ = found
+        self.ax_ = self.line_.axes
+        self.figure_ = self.ax_.figure
+        return self

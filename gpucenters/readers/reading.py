@@ -312,18 +312,13 @@ def fit_text(
 
 
 def _batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
-    plain = Options()
-    special = frozenset[str]().union(*(format.options for format in BY_NAME.values()))
-    given = [n for n in vars(plain) if n in special and getattr(options, n) != getattr(plain, n)]
-    name = options.format or format_of(path)
-    if options.format is None and name == "lines" and (given or options.features is not None):
-        name = "tsv"
+    name = format_of(path, options)
     if name not in BY_NAME:
         raise ValueError(f"format={name!r} is not valid: use one of {', '.join(FORMATS)}.")
     format = BY_NAME[name]
     if path == "-" and format.needs_file:
         raise ReadError(path, f"{name} needs a file, which can be read at any place.")
-    for option in given:
+    for option in _given(options):
         if option not in format.options:
             having = ", ".join(n for n, each in BY_NAME.items() if option in each.options)
             raise ReadError(path, f"{option}= is for {having}, and not for {name}.")
@@ -355,11 +350,27 @@ def _check(options: Options) -> None:
             raise ValueError(f"{name}={value!r} is not valid: use one character, as ';'.")
 
 
-def format_of(path: Any) -> str:
-    """The format that the name of a file or folder tells; raises a ReadError where it tells none.
+def _given(options: Options) -> list[str]:
+    """The options that are given and not for all formats."""
+    plain = Options()
+    special = frozenset[str]().union(*(format.options for format in BY_NAME.values()))
+    return [n for n in vars(plain) if n in special and getattr(options, n) != getattr(plain, n)]
 
-    An OSError is raised where there is no such file either.
+
+def format_of(path: Any, options: Options) -> str:
+    """The format that is given, or that the name of a file or folder tells.
+
+    Lines are a table where options of tables are given. Raises a ReadError for a name that tells
+    nothing, and an OSError where there is no such file either.
     """
+    if options.format is not None:
+        return options.format
+    name = _named_format(path)
+    is_table = name == "lines" and (options.features is not None or _given(options))
+    return "tsv" if is_table else name
+
+
+def _named_format(path: Any) -> str:
     name = Path(os.fspath(path)).name.lower()
     for end in COMPRESSED:
         name = name.removesuffix(end)

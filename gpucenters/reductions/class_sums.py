@@ -23,7 +23,7 @@ from ..blocks.sparse import INT32, SparseBlock
 
 _MERGE_SLICE = 2**22  # elements that one thread adds in one go
 _SORTED_ENTRIES = 2**20  # of the rows that are put in the order of their classes at a time
-_SORTED_BYTES = 16  # that each of them takes
+_SORTED_BYTES = 16  # workspace for each of them
 _CACHED_SUMS, _CACHED_CLASS = 2**19, 2**17  # sums of all classes, and of one, that a cache holds
 
 Partition = tuple[int, int]
@@ -128,7 +128,7 @@ def _add_in_partitions(matrix: SparseBlock, samples: Samples, into: RawSums, ctx
 
     def add_partition(job: tuple[Partition, RawSums]) -> RawSums:
         cut, sums = job
-        for part, entries, some in _by_class(matrix, cut, samples, into, ctx):
+        for part, entries, some in _sorted_by_class(matrix, cut, samples, into, ctx):
             add(part, entries, some, sums, ctx)
         return sums
 
@@ -140,10 +140,10 @@ def _add_in_partitions(matrix: SparseBlock, samples: Samples, into: RawSums, ctx
                 continue
             for target, part in zip(into, sums, strict=True):
                 if target is not None and part is not None:
-                    merge(target, part, ctx)
+                    _merge(target, part, ctx)
 
 
-def _by_class(
+def _sorted_by_class(
     matrix: SparseBlock, cut: Partition, samples: Samples, into: RawSums, ctx: Context
 ) -> Iterator[tuple[SparseBlock, Partition, Samples]]:
     """A partition in parts, with rows in the order of their classes where that saves time.
@@ -310,7 +310,7 @@ def _add_on_device(matrix: SparseBlock, samples: Samples, into: RawSums, ctx: Co
         sum_of_squares += xp.sum(slots, axis=1)
 
 
-def merge(target: Array, part: Array, ctx: Context) -> None:
+def _merge(target: Array, part: Array, ctx: Context) -> None:
     """``target += part``, by slices on all threads."""
     target, part = (ctx.backend.xp.reshape(a, (-1,)) for a in (target, part))
 

@@ -17,7 +17,7 @@ from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.functions import EXACT_INTEGERS, repeat_per_row
 from ..arrays.grid import ranges, row_ranges
-from ..arrays.namespace import array_namespace, is_numpy, sparse_module, stored_once, to_numpy
+from ..arrays.namespace import array_namespace, assume_canonical, is_numpy, sparse_module, to_numpy
 from ..arrays.sorting import ClassLists, sorted_lines_of_rows
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray
@@ -180,7 +180,7 @@ class SparsePanel:
             sparsetools.add_product(m.indptr, m.indices, values, factor, out)
             return out
         part = sparse_module(xp).csr_matrix((values, m.indices, m.indptr), shape=(b, n))
-        return stored_once(part) @ factor
+        return assume_canonical(part) @ factor
 
     def _column_sums(self, values: SparseArray) -> SparseArray:
         return self._product(values, self.matrix.backend.xp.ones((self.matrix.shape[0], 1)))[:, 0]

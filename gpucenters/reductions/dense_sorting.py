@@ -49,7 +49,9 @@ class DenseSortedColumns(SortedColumns):
 
     def _joint_interval(self, half: JointHalf, low: Array, high: Array) -> tuple[Array, Array]:
         xp, table = self.backend.xp, self.table
-        if self.plain and self.shape[0] == 2 and half.is_exact:  # two lists are searched as fast
+        if (
+            self.has_unit_items and self.shape[0] == 2 and half.is_exact
+        ):  # two lists are searched as fast
             return super()._joint_interval(half, low, high)
         weight = xp.take(half.factor[:, 0], self.lists.codes)[None, :]
         one_of_each = math.hypot(*to_floats(half.factor[:, 0]))
@@ -95,7 +97,7 @@ class DenseSortedColumns(SortedColumns):
     def loss_difference(self, center: Array, other: Array) -> Array:
         xp = self.backend.xp
         counts, offsets = self.lists.counts.tolist(), self.lists.offsets.tolist()
-        if not self.plain or max(counts) < _LONG_LIST or self.backend.sync_is_expensive:
+        if not self.has_unit_items or max(counts) < _LONG_LIST or self.backend.sync_is_expensive:
             return super().loss_difference(center, other)
         # The items are in order: only those between the two points in some column need a look.
         low, high = xp.minimum(center, other), xp.maximum(center, other)
@@ -103,7 +105,7 @@ class DenseSortedColumns(SortedColumns):
         first = self.items_below(low, or_equal=True)
         last = xp.maximum(first, self.items_below(high))
         towards = other - center
-        outside = xp.astype(first - (self.size - last), xp.float64) * towards
+        outside = xp.astype(first - (self.n_items - last), xp.float64) * towards
         table, sums = self.table, []
         for c, start in enumerate(offsets):
             left, right = int(xp.min(first[c, :])), int(xp.max(last[c, :]))
@@ -155,15 +157,15 @@ def sort_columns(
             sums.append(xp.reshape(xp.cumulative_sum(part, axis=2), (b, -1)))
         sorted_weights = xp.reshape(ws, (-1,))
         cumulative = xp.reshape(xp.concat(sums, axis=1), (-1,))
-    line_starts = lists.size * xp.arange(b, dtype=xp.int64, device=backend.device)
+    line_starts = lists.n_rows * xp.arange(b, dtype=xp.int64, device=backend.device)
     start = backend.asarray(lists.offsets, dtype=xp.int64)[:, None] + line_starts
-    size = backend.asarray(lists.counts, dtype=xp.int64)[:, None] + xp.zeros_like(start)
+    n_items = backend.asarray(lists.counts, dtype=xp.int64)[:, None] + xp.zeros_like(start)
     return DenseSortedColumns(
         samples=samples,
         values=xp.reshape(table, (-1,)),
         start=start,
-        size=size,
-        depth=int(lists.counts.max()).bit_length() + 1,
+        n_items=n_items,
+        bisections=int(lists.counts.max()).bit_length() + 1,
         weights=sorted_weights,
         cumulative=cumulative,
         lists=lists,

@@ -117,7 +117,7 @@ def centred_moments(
     return found.total, found.centred
 
 
-class _Part(NamedTuple):
+class _StripMoments(NamedTuple):
     """Sums of a part of the grid, by class: of x, and about the mean of these rows alone.
 
     Attributes
@@ -141,7 +141,7 @@ def _add_dense(block: DenseBlock, samples: Samples, into: CentredSums, ctx: Cont
     before = np.asarray(into.class_weight, dtype=np.float64)
     of_columns: dict[int, Array] = {}
 
-    def sums_of(strip: RowStrip, columns: slice) -> _Part:
+    def sums_of(strip: RowStrip, columns: slice) -> _StripMoments:
         x, rows = strip.read(columns), strip.samples
         weight = backend.asarray([w or 1.0 for w in rows.class_weight])[:, None]
         total = rows.class_sums(x)
@@ -152,13 +152,13 @@ def _add_dense(block: DenseBlock, samples: Samples, into: CentredSums, ctx: Cont
         d = rows.residuals(x, mean)
         if not by_feature:
             norms = squared_row_norms(d)
-            return _Part(total, mean, rows.class_sums(norms[:, None])[:, 0], nonzero)
+            return _StripMoments(total, mean, rows.class_sums(norms[:, None])[:, 0], nonzero)
         # The sum of the residuals corrects the rounding of the mean.
         error = rows.class_sums(d)
         centred = clip_negative(rows.class_sums(d * d) - error * (error / weight))
-        return _Part(total, mean + error / weight, centred, nonzero)
+        return _StripMoments(total, mean + error / weight, centred, nonzero)
 
-    def merge(strip: RowStrip, columns: slice, part: _Part) -> None:
+    def merge(strip: RowStrip, columns: slice, part: _StripMoments) -> None:
         # Chan's formula, for all classes at once.
         weight, total = np.asarray(strip.samples.class_weight), into.total[:, columns]
         both = (before > 0) & (weight > 0)

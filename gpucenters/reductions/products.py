@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import sparsetools
 from ..arrays.context import Context
 from ..arrays.grid import ranges, row_ranges
-from ..arrays.namespace import sparse_module, stored_once
+from ..arrays.namespace import assume_canonical, sparse_module
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray
 from ..blocks import Block
@@ -28,7 +28,7 @@ def product(
     coef: Array,
     ctx: Context,
     *,
-    size: Array | None = None,
+    bound_coef: Array | None = None,
 ) -> Array:
     """``(X[:, columns] - shift) @ coef``: float64, (n, q).
 
@@ -39,47 +39,48 @@ def product(
     shift : array of shape (d,)
     coef : array of shape (d, q)
     ctx : Context
-    size : array of shape (d,), not negative, optional
+    bound_coef : array of shape (d,), not negative, optional
         If given, the result has one more column: the sum of the absolute values of what was
-        summed, with ``size`` in place of the coefficients, for a bound on the rounding.
+        summed, with ``bound_coef`` in place of the coefficients, for a bound on the rounding.
     """
     if not isinstance(block, DenseBlock):
-        return _sparse_product(block, columns, shift, coef, ctx, size)
+        return _sparse_product(block, columns, shift, coef, ctx, bound_coef)
     xp, q = block.backend.xp, coef.shape[1]
-    if size is None:
+    if bound_coef is None:
         return block.map_rows(columns, q, lambda x: (x - shift) @ coef, ctx)
 
-    def with_size(x: Array) -> Array:
+    def with_bound(x: Array) -> Array:
         x = x - shift
-        return xp.concat([x @ coef, (xp.abs(x) @ size)[:, None]], axis=1)
+        return xp.concat([x @ coef, (xp.abs(x) @ bound_coef)[:, None]], axis=1)
 
-    return block.map_rows(columns, q + 1, with_size, ctx)
+    return block.map_rows(columns, q + 1, with_bound, ctx)
 
 
 def products(
-    block: Block, parts: list[Part], ctx: Context, *, sizes: list[Array] | None = None
+    block: Block, parts: list[Part], ctx: Context, *, bound_coefs: list[Array] | None = None
 ) -> list[Array]:
-    """The `product` for each (columns, shift, coef), and size if given: to the bit on the host.
+    """The `product` for each (columns, shift, coef), with bounds if asked: to the bit on the host.
 
-    Sparse data are read once for as many as the budget allows, and once more for the sizes.
+    Sparse data are read once for as many as the budget allows, and once more for the bounds.
     """
     if not isinstance(block, DenseBlock):
-        return _sparse_products(block, parts, ctx, sizes)
-    if sizes is None:
+        return _sparse_products(block, parts, ctx, bound_coefs)
+    if bound_coefs is None:
         return [product(block, *part, ctx) for part in parts]
-    return [product(block, *part, ctx, size=b) for part, b in zip(parts, sizes, strict=True)]
+    pairs = zip(parts, bound_coefs, strict=True)
+    return [product(block, *part, ctx, bound_coef=b) for part, b in pairs]
 
 
 def product_and_bound(
-    block: Block, columns: Array, shift: Array, coef: Array, size: Array, ctx: Context
+    block: Block, columns: Array, shift: Array, coef: Array, bound_coef: Array, ctx: Context
 ) -> tuple[Array, Array]:
-    """The `product`, and what the sums of ``|x - shift| size`` do not exceed, at little cost.
+    """The `product`, and what the sums of ``|x - shift| bound_coef`` do not exceed, at little cost.
 
     The bounds have the shape (n,), or none if one number bounds all rows: of dense data the largest
-    value of each row times all of ``size``, of sparse data the largest value times the longest row.
+    value of each row times all of ``bound_coef``, of sparse data the largest times the longest row.
     """
     if not isinstance(block, DenseBlock):
-        return _sparse_product_and_bound(block, columns, shift, coef, size, ctx)
+        return _sparse_product_and_bound(block, columns, shift, coef, bound_coef, ctx)
     xp, q = block.backend.xp, coef.shape[1]
 
     def with_largest(x: Array) -> Array:
@@ -89,7 +90,7 @@ def product_and_bound(
         return xp.concat([x @ coef, most], axis=1)
 
     found = block.map_rows(columns, q + 1, with_largest, ctx)
-    return found[:, :q], found[:, q] * xp.sum(size)
+    return found[:, :q], found[:, q] * xp.sum(bound_coef)
 
 
 def add_products(block: Block, columns: Array, coef: Array, out: Array, ctx: Context) -> None:
@@ -121,23 +122,23 @@ def _sparse_product(
     shift: SparseArray,
     coef: SparseArray,
     ctx: Context,
-    size: SparseArray | None,
+    bound_coef: SparseArray | None,
 ) -> SparseArray:
     """`product`; where coefficients of all m features exceed the budget, of the columns alone."""
     m, d = matrix.shape[1], int(columns.shape[0])
     if 8 * m * coef.shape[1] > ctx.budget and 4 * d <= m:
         matrix.check_finite(False, ctx)  # in the other columns too
         chosen = matrix.select(columns, ctx, by_row=matrix.by_row)
-        return _sparse_product(chosen, matrix.backend.arange(d), shift, coef, ctx, size)
-    sizes = None if size is None else [size]
-    return _sparse_products(matrix, [(columns, shift, coef)], ctx, sizes)[0]
+        return _sparse_product(chosen, matrix.backend.arange(d), shift, coef, ctx, bound_coef)
+    bound_coefs = None if bound_coef is None else [bound_coef]
+    return _sparse_products(matrix, [(columns, shift, coef)], ctx, bound_coefs)[0]
 
 
 def _sparse_products(
     matrix: SparseBlock,
     parts: list[tuple[SparseArray, SparseArray, SparseArray]],
     ctx: Context,
-    sizes: list[SparseArray] | None,
+    bound_coefs: list[SparseArray] | None,
 ) -> list[SparseArray]:
     found: list[Array] = []
     widest = max((coef.shape[1] for _, _, coef in parts), default=1)
@@ -148,11 +149,13 @@ def _sparse_products(
         ends = np.cumsum([coef.shape[1] for _, _, coef in group]).tolist()
         for (a, b), (_, shift, coef) in zip(pairwise([0, *ends]), group, strict=True):
             found.append(wide[:, a:b] - shift @ coef)
-    if sizes is None:
+    if bound_coefs is None:
         return found
-    # |x| size + |shift| size, where implicit zeros cost nothing.
+    # |x| bound_coef + |shift| bound_coef, where implicit zeros cost nothing.
     xp = matrix.backend.xp
-    absolute = [(c, -xp.abs(s), b[:, None]) for (c, s, _), b in zip(parts, sizes, strict=True)]
+    absolute = [
+        (c, -xp.abs(s), b[:, None]) for (c, s, _), b in zip(parts, bound_coefs, strict=True)
+    ]
     bounds = _sparse_products(replace(matrix, transform=Magnitude()), absolute, ctx, None)
     return [xp.concat(pair, axis=1) for pair in zip(found, bounds, strict=True)]
 
@@ -162,17 +165,17 @@ def _sparse_product_and_bound(
     columns: SparseArray,
     shift: SparseArray,
     coef: SparseArray,
-    size: SparseArray,
+    bound_coef: SparseArray,
     ctx: Context,
 ) -> tuple[SparseArray, SparseArray]:
     xp, wide = matrix.backend.xp, 8 * matrix.shape[1] * coef.shape[1]
     if not matrix.has_compiled_loops or wide > ctx.budget:
-        found = _sparse_product(matrix, columns, shift, coef, ctx, size)
+        found = _sparse_product(matrix, columns, shift, coef, ctx, bound_coef)
         return found[:, :-1], found[:, -1]
     spread = _spread(matrix, [(columns, coef)])
     product, largest = _product_by_loops(matrix, spread, ctx, largest=True)
     longest = float(np.max(np.diff(matrix.host_indptr)))
-    bound = largest * longest * xp.max(size) + xp.abs(shift) @ size
+    bound = largest * longest * xp.max(bound_coef) + xp.abs(shift) @ bound_coef
     return product - shift @ coef, bound
 
 
@@ -188,7 +191,7 @@ def _add_sparse_products(
     ends = xp.concat([xp.take(part.indptr, rows), part.indptr[-1:]])
     x = xp.astype(part.data, xp.float64)
     held = sparse_module(xp).csr_matrix((x, part.indices, ends), shape=(rows.shape[0], d))
-    found = xp.reshape(stored_once(held) @ xp.reshape(coef, (d, -1)), (-1, *shape))
+    found = xp.reshape(assume_canonical(held) @ xp.reshape(coef, (d, -1)), (-1, *shape))
     out[:, :, rows] += xp.permute_dims(found, (1, 2, 0))
 
 
@@ -228,7 +231,7 @@ def _product_by_library(matrix: SparseBlock, coef: SparseArray, ctx: Context) ->
         count = entries.last - entries.first
         x = xp.astype(entries.values, xp.float64)
         shape = (count, m) if matrix.by_row else (n, count)
-        part = stored_once(kind((x, entries.minor, entries.offsets), shape=shape))
+        part = assume_canonical(kind((x, entries.minor, entries.offsets), shape=shape))
         return rows, part @ (factor if matrix.by_row else factor[rows])
 
     for rows, part in ctx.map(product, matrix.major_entries(ctx)):

@@ -36,7 +36,7 @@ _COST_OF_PAIR, _COST_OF_NUMBER = 100, 200
 _STRIP_ENTRIES = 2**22  # stored entries of a strip: enough to make adding an m x m matrix cheap
 
 #: Rows of one class: the class, their values, their weights as a column, and the sum of these.
-OfClass = tuple[int, Array, Array | None, float]
+ClassRows = tuple[int, Array, Array | None, float]
 
 
 class ScatterSums(Protocol):
@@ -182,14 +182,14 @@ def add_fourth(
         before, scatter, xp = into.class_weight[c], into.scatter[c, :, :], array_namespace(shift)
         here, there = shift * (before / (before + w)), -shift * (w / (before + w))
         old = into.third_moment[c, :], into.fourth_moment[c]
-        moved = _about(there, before, xp.linalg.trace(scatter), scatter @ there, *old)
+        moved = _moments_about(there, before, xp.linalg.trace(scatter), scatter @ there, *old)
         into.third_moment[c, :], into.fourth_moment[c] = moved
-        third, fourth = _about(here, w, trace, times(here), third, fourth)
+        third, fourth = _moments_about(here, w, trace, times(here), third, fourth)
     into.third_moment[c, :] += third
     into.fourth_moment[c] += fourth
 
 
-def _about(
+def _moments_about(
     e: Array, weight: float, trace: Array, scatter_e: Array, third: Array, fourth: Array
 ) -> tuple[Array, Array]:
     """Third and fourth moments about the point ``mean - e``, from those about the mean.
@@ -210,7 +210,7 @@ def _add_dense(block: Block, samples: Samples, into: ScatterSums, ctx: Context) 
     """Add the scatter of rows that are dense or made so, a strip at a time in its full width."""
     xp, backend = ctx.backend.xp, ctx.backend
     strips = len(full_width_ranges(*block.shape, backend, ctx.chunk))
-    for strip in ctx.progress(_full_rows(block, samples, ctx), strips, "rows added"):
+    for strip in ctx.progress(_dense_strips(block, samples, ctx), strips, "rows added"):
         together = []
         for c, x, s, w in strip:
             residuals = _add_sums(into, c, x, s, w)
@@ -258,7 +258,7 @@ def _add_sums(into: ScatterSums, c: int, x: Array, s: Array | None, w: float) ->
 def _dense_higher_moments(
     block: Block, samples: Samples, into: ScatterSums, ctx: Context
 ) -> Iterable[tuple[int, Array, Any]]:
-    for strip in _full_rows(block, samples, ctx):
+    for strip in _dense_strips(block, samples, ctx):
         for c, x, s, _ in strip:
             xp = array_namespace(x)
             d = x - into.total[c, :] / into.class_weight[c]
@@ -267,12 +267,12 @@ def _dense_higher_moments(
             yield c, weighted @ d, weighted @ size
 
 
-def _full_rows(block: Block, samples: Samples, ctx: Context) -> Iterator[Iterator[OfClass]]:
+def _dense_strips(block: Block, samples: Samples, ctx: Context) -> Iterator[Iterator[ClassRows]]:
     """The classes of each strip of rows, each strip one chunk in its full width."""
     (n, m), backend = block.shape, ctx.backend
     if isinstance(block, DenseBlock):
         for cut in full_width_ranges(n, m, backend, ctx.chunk):
-            yield _classes(block, samples, cut)
+            yield _class_rows(block, samples, cut)
         return
     xp, matrix = backend.xp, block if block.by_row else as_rows(block, ctx)
     for start, stop in full_width_ranges(n, m, backend, ctx.chunk):
@@ -282,10 +282,10 @@ def _full_rows(block: Block, samples: Samples, ctx: Context) -> Iterator[Iterato
             x = xp.astype(entries.values, xp.float64, copy=False)
             strip[rows * m + entries.columns()] = x  # no position twice: duplicates are summed
         dense = DenseBlock(xp.reshape(strip, (stop - start, m)), backend)
-        yield from _full_rows(dense, samples.take(slice(start, stop)), ctx)
+        yield from _dense_strips(dense, samples.take(slice(start, stop)), ctx)
 
 
-def _classes(block: DenseBlock, samples: Samples, rows: tuple[int, int]) -> Iterator[OfClass]:
+def _class_rows(block: DenseBlock, samples: Samples, rows: tuple[int, int]) -> Iterator[ClassRows]:
     xp, backend = block.backend.xp, block.backend
     chunk = block.chunk(rows, (0, block.shape[1]))
     for c, members in samples.by_class(*rows):
@@ -340,7 +340,7 @@ def _class_scatter(
     found = []
     for c, rows, s in _rows_by_class(matrix, samples):
         total, weight = rows.T @ s, float(s.sum())
-        higher = _higher(rows, s, total / (weight or 1.0)) if fourth else (None, None)
+        higher = _higher_moments(rows, s, total / (weight or 1.0)) if fourth else (None, None)
         if samples.sample_weight is not None:
             rows.data *= np.repeat(np.sqrt(s), np.diff(rows.indptr))
         products = (rows.T @ rows).toarray()
@@ -365,7 +365,7 @@ def _class_higher_moments(
         squares = rows.multiply(rows).T @ s
         if np.any(is_ill_conditioned(rows.T @ s, squares, float(s.sum()))):
             return _dense_higher_moments(matrix, samples, into, ctx)
-        found.append((c, *_higher(rows, s, into.total[c, :] / into.class_weight[c])))
+        found.append((c, *_higher_moments(rows, s, into.total[c, :] / into.class_weight[c])))
     return found
 
 
@@ -380,7 +380,7 @@ def _rows_by_class(
         yield c, csr[members].astype(np.float64), s
 
 
-def _higher(
+def _higher_moments(
     rows: scipy.sparse.csr_array, s: np.ndarray, mean: np.ndarray
 ) -> tuple[np.ndarray, float]:
     """Third and fourth moments about the mean, from the squared distances of the rows to it."""

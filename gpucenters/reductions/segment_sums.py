@@ -31,7 +31,7 @@ class Terms(Protocol):
     """
 
     @property
-    def rows(self) -> int:
+    def n_sums(self) -> int:
         """The number r of sums."""
 
     def of_columns(self, x: Array, part: slice) -> Array:
@@ -47,24 +47,24 @@ class Terms(Protocol):
 
 @dataclass(frozen=True)
 class LinearTerms:
-    """``(x_i - shift_i) coef_i``, with the bound ``|x_i - shift_i| size_i``.
+    """``(x_i - shift_i) coef_i``, with the bound ``|x_i - shift_i| bound_coef_i``.
 
     Attributes
     ----------
     shift : array of shape (d,)
     coef : array of shape (d, q)
-    size : array of shape (d,), not negative
-    relative : float, optional
-        ``size`` as a share of the size of the coefficients, where q is 1.
+    bound_coef : array of shape (d,), not negative
+    bound_share : float, optional
+        ``bound_coef`` as a share of the absolute value of ``coef``, where q is 1.
     """
 
     shift: Array
     coef: Array
-    size: Array
-    relative: float | None = None
+    bound_coef: Array
+    bound_share: float | None = None
 
     @property
-    def rows(self) -> int:
+    def n_sums(self) -> int:
         """Q + 1."""
         return int(self.coef.shape[1]) + 1
 
@@ -72,30 +72,32 @@ class LinearTerms:
         """Products of a run of features: see `Terms`."""
         xp = array_namespace(x)
         x = x - self.shift[part]
-        return xp.concat([x @ self.coef[part, :], (xp.abs(x) @ self.size[part])[:, None]], axis=1)
+        return xp.concat(
+            [x @ self.coef[part, :], (xp.abs(x) @ self.bound_coef[part])[:, None]], axis=1
+        )
 
     @cached_property
     def at_zero(self) -> Array:
         """The products at zero: see `Terms`."""
         xp = array_namespace(self.coef)
         products = -self.shift * xp.permute_dims(self.coef, (1, 0))
-        return xp.concat([products, (xp.abs(self.shift) * self.size)[None, :]])
+        return xp.concat([products, (xp.abs(self.shift) * self.bound_coef)[None, :]])
 
     def beyond_zero(self, x: Array, position: Array) -> list[Array]:
         """The products without the shift: see `Terms`."""
         xp = array_namespace(x)
-        found = [x * xp.take(self.coef[:, c], position) for c in range(self.rows - 1)]
-        if self.relative is not None:  # to rounding, which the bound has room for
-            return [found[0], xp.abs(found[0]) * self.relative]
-        return [*found, xp.abs(x) * xp.take(self.size, position)]
+        found = [x * xp.take(self.coef[:, c], position) for c in range(self.n_sums - 1)]
+        if self.bound_share is not None:  # to rounding, which the bound has room for
+            return [found[0], xp.abs(found[0]) * self.bound_share]
+        return [*found, xp.abs(x) * xp.take(self.bound_coef, position)]
 
 
 @dataclass(frozen=True)
 class DistanceTerms:
     """Minus the distances of x_i to the centers of K classes, divided by the scale.
 
-    For two classes the distance to class 0 less that to class 1. The bound is ``size`` times the
-    largest distance that counts.
+    For two classes the distance to class 0 less that to class 1. The bound is ``relative_bound``
+    times the largest distance that counts.
 
     Attributes
     ----------
@@ -103,16 +105,16 @@ class DistanceTerms:
         ``distance(x, center)``.
     centers : array of shape (K, d)
     inverse_scale : array of shape (d,)
-    size : float
+    relative_bound : float
     """
 
     distance: Callable[[Array, Array], Array]
     centers: Array
     inverse_scale: Array
-    size: float
+    relative_bound: float
 
     @property
-    def rows(self) -> int:
+    def n_sums(self) -> int:
         """2 for two classes, else K + 1."""
         k = int(self.centers.shape[0])
         return 2 if k == 2 else k + 1
@@ -129,7 +131,7 @@ class DistanceTerms:
         if len(centers) == 2:  # equal centers cancel exactly
             xp = array_namespace(largest)
             largest = xp.where(centers[0] == centers[1], xp.zeros_like(largest), largest)
-        return largest * (scale * self.size)
+        return largest * (scale * self.relative_bound)
 
     def of_columns(self, x: Array, part: slice) -> Array:
         """Sums of distances over a run of features: see `Terms`."""
@@ -147,7 +149,7 @@ class DistanceTerms:
         zero = xp.zeros_like(scale)
         distances = [self.distance(zero, center) for center in self._of_classes()]
         # The distances of each class may be summed before they are subtracted: none cancels here.
-        bound = _largest(distances) * (scale * self.size)
+        bound = _largest(distances) * (scale * self.relative_bound)
         return xp.stack([*self._scores(distances, scale), bound])
 
     def beyond_zero(self, x: Array, position: Array) -> list[Array]:
@@ -189,7 +191,7 @@ def segment_sums(
     """
     if not isinstance(block, DenseBlock):
         return _sparse_segment_sums(block, columns, cuts, terms, ctx)
-    xp, r, parts = block.backend.xp, terms.rows, [slice(*cut) for cut in pairwise(cuts)]
+    xp, r, parts = block.backend.xp, terms.n_sums, [slice(*cut) for cut in pairwise(cuts)]
 
     def sums(x: Array) -> Array:
         return xp.concat([terms.of_columns(x[:, part], part) for part in parts], axis=1)
@@ -208,7 +210,7 @@ def _sparse_segment_sums(
     segments, every = len(cuts) - 1, int(columns.shape[0]) == matrix.shape[1]
     sizes = [b - a for a, b in pairwise(cuts)]
     segment_of = backend.asarray(np.repeat(np.arange(segments), sizes) * n)
-    out = backend.zeros((terms.rows, segments * n))
+    out = backend.zeros((terms.n_sums, segments * n))
 
     def beyond_zero(entries: Entries) -> tuple[SparseArray, list[SparseArray]]:
         position = entries.of_column(position_of)
@@ -223,7 +225,7 @@ def _sparse_segment_sums(
     for index, parts in ctx.map(beyond_zero, matrix.entries(ctx)):
         for row, part in enumerate(parts):
             add_at(out[row, :], index, part)
-    out = xp.reshape(out, (terms.rows, segments, n))
+    out = xp.reshape(out, (terms.n_sums, segments, n))
     if terms.at_zero is not None:
         out += segment_totals(terms.at_zero, cuts)[:, :, None]
     return out

@@ -29,28 +29,17 @@ def _tolerance(samples: Samples) -> float:
     return max(1e-12, 2 * sum(samples.count) * UNIT_ROUNDOFF)
 
 
-@dataclass(frozen=True)
-class ClassHalf:
-    """Half of the weight W_c of each class: twice a mass from ``least`` to ``most`` counts as W_c.
+def _class_half(samples: Samples) -> tuple[Array, Array]:
+    """(least, most), (K, 1): twice a mass from least to most counts as the weight of the class.
 
-    Attributes
-    ----------
-    least, most : arrays of shape (K, 1)
-        Equal, and of int64, where weights are integers.
+    They are equal, and of int64, where weights are integers.
     """
-
-    least: Array
-    most: Array
-
-    @classmethod
-    def of(cls, samples: Samples) -> ClassHalf:
-        """The rule for these samples."""
-        backend, weight = samples.backend, samples.class_weight
-        if samples.has_integer_weights:
-            total = backend.asarray([int(w) for w in weight], dtype=backend.xp.int64)[:, None]
-            return cls(total, total)
-        tolerance, total = _tolerance(samples), backend.asarray(weight)[:, None]
-        return cls(total * (1 - tolerance), total * (1 + tolerance))
+    backend, weight = samples.backend, samples.class_weight
+    if samples.has_integer_weights:
+        total = backend.asarray([int(w) for w in weight], dtype=backend.xp.int64)[:, None]
+        return total, total
+    tolerance, total = _tolerance(samples), backend.asarray(weight)[:, None]
+    return total * (1 - tolerance), total * (1 + tolerance)
 
 
 @dataclass(frozen=True)
@@ -112,12 +101,12 @@ class SortedColumns:
         All stored values; those of one class and column are contiguous and ascending.
     start : array of int64 of shape (K, b)
         Where they begin.
-    size : array of int64 of shape (K, b)
+    n_items : array of int64 of shape (K, b)
         How many items there are, the zero item included.
-    depth : int
-        Bound on the steps of a bisection over the items of one list.
+    bisections : int
+        Bound on the steps of a search by bisection for an item of one list.
     zero_at : array of int64 of shape (K, b) or None
-        Position of the zero item; not below ``size`` where there is none. None: no list has one.
+        Position of the zero item; not below ``n_items`` where there is none. None: no list has one.
     zero_mass : array of shape (K, b) or None
         Its weight, int64 where weights are counts.
     weights, cumulative : array of shape (N,) or None
@@ -127,8 +116,8 @@ class SortedColumns:
     samples: Samples
     values: Array
     start: Array
-    size: Array
-    depth: int
+    n_items: Array
+    bisections: int
     zero_at: Array | None = None
     zero_mass: Array | None = None
     weights: Array | None = None
@@ -142,7 +131,7 @@ class SortedColumns:
     @property
     def shape(self) -> tuple[int, int]:
         """(K, b)."""
-        return self.size.shape
+        return self.n_items.shape
 
     def _stored(self, item: Array) -> Array:
         """How many stored values come before ``item``: all items but the zero item are stored."""
@@ -162,7 +151,7 @@ class SortedColumns:
         return xp.reshape(xp.take(array, xp.reshape(inside, (-1,))), position.shape)
 
     @property
-    def plain(self) -> bool:
+    def has_unit_items(self) -> bool:
         """Whether each item is one stored value of weight one."""
         return self.zero_at is None and self.cumulative is None
 
@@ -196,10 +185,20 @@ class SortedColumns:
         passed = xp.astype(item > self.zero_at, mass.dtype)
         return mass + passed * self.zero_mass
 
-    def first(self, predicate: Callable[[Array], Array], low: Array, high: Array) -> Array:
-        """The first item in low..high for which a monotone predicate holds, by bisection."""
+    def first(
+        self,
+        predicate: Callable[[Array], Array],
+        low: Array | None = None,
+        high: Array | None = None,
+    ) -> Array:
+        """The first item, of all or in low..high, for which a monotone predicate holds: (K, b).
+
+        By bisection; ``high`` where there is none.
+        """
         xp = self.backend.xp
-        for _ in range(self.depth):
+        low = xp.zeros_like(self.n_items) if low is None else low
+        high = self.n_items if high is None else high
+        for _ in range(self.bisections):
             middle = (low + high) // 2
             holds = predicate(middle)
             open_ = low < high
@@ -216,21 +215,20 @@ class SortedColumns:
         def beyond(item: Array) -> Array:
             return self.value(item) > bound if or_equal else self.value(item) >= bound
 
-        return self.first(beyond, self.backend.xp.zeros_like(self.size), self.size)
+        return self.first(beyond)
 
     def class_intervals(self) -> tuple[Array, Array]:
         """Ends of the interval of medians of each class and column: two arrays of shape (K, b)."""
-        xp, half = self.backend.xp, ClassHalf.of(self.samples)
+        xp, (least, most) = self.backend.xp, _class_half(self.samples)
         if self.backend.sync_is_expensive:
-            return kernels.class_intervals(self, half.least, half.most)
-        if self.plain:  # the number of items is their weight
-            item = (self.size + 1) // 2 - 1
+            return kernels.class_intervals(self, least, most)
+        if self.has_unit_items:  # the number of items is their weight
+            item = (self.n_items + 1) // 2 - 1
         else:
-            start = xp.zeros_like(self.size)
-            item = self.first(lambda i: 2 * self.mass(i + 1) >= half.least, start, self.size)
+            item = self.first(lambda i: 2 * self.mass(i + 1) >= least)
         low = self.value(item)
-        more = 2 * self.mass(item + 1) > half.most
-        last = item + 1 >= self.size
+        more = 2 * self.mass(item + 1) > most
+        last = item + 1 >= self.n_items
         return low, xp.where(more | last, low, self.value(item + 1))
 
     def joint_interval(self, low: Array, high: Array) -> tuple[Array, Array]:
@@ -245,11 +243,11 @@ class SortedColumns:
 
     def _joint_interval(self, half: JointHalf, low: Array, high: Array) -> tuple[Array, Array]:
         xp = self.backend.xp
-        two = self.plain and self.shape[0] == 2 and half.is_exact
+        two = self.has_unit_items and self.shape[0] == 2 and half.is_exact
         found = self._search_two(half) if two else self._search(half, low, high)
         # The next larger value, where exactly half of the weight lies at or below ``found``.
         upto = self.items_below(found, or_equal=True)
-        following = xp.min(self._value_or_infinity(upto, self.size), axis=0)
+        following = xp.min(self._value_or_infinity(upto, self.n_items), axis=0)
         more = half.exceeded(self.mass(upto)) | ~xp.isfinite(following)
         return found, xp.where(more, found, following)
 
@@ -296,7 +294,7 @@ class SortedColumns:
         xp, backend = self.backend.xp, self.backend
         goal = backend.asarray(half.least, dtype=xp.int64)
         other = xp.flip(half.factor, axis=0)
-        start, size = xp.flip(self.start, axis=0), xp.flip(self.size, axis=0)
+        start, size = xp.flip(self.start, axis=0), xp.flip(self.n_items, axis=0)
 
         def enough(item: Array) -> Array:
             lacking = goal - (item + 1) * half.factor
@@ -304,8 +302,8 @@ class SortedColumns:
             last = self._look_up(start + need - 1)
             return (need <= 0) | ((need <= size) & (last <= self.value(item)))
 
-        item = self.first(enough, xp.zeros_like(self.size), self.size)
-        return xp.min(self._value_or_infinity(item, self.size), axis=0)
+        item = self.first(enough)
+        return xp.min(self._value_or_infinity(item, self.n_items), axis=0)
 
     def _pivot(self, left: Array, active: Array) -> tuple[Array, Array, Array]:
         """Value, class and position of the median of the middles, weighted by their lengths."""
@@ -343,7 +341,7 @@ class SortedColumns:
         """`weighted_sums` of a function of distances to ``ends``; on CUDA by one kernel."""
         if not self.backend.sync_is_expensive:
             return self.weighted_sums(f, *parameters)
-        stored = self._stored(self.size)
+        stored = self._stored(self.n_items)
         sums = kernels.distance_sums(self.values, self.start, stored, self.weights, *ends)
         if self.zero_mass is None:
             return sums

@@ -215,7 +215,7 @@ def _lists(
     has_zero = stored < rows
     mass = backend.asarray(samples.class_weight, dtype=held.dtype)[:, None] - held
     mass = xp.where(has_zero & (mass > 0), mass, xp.zeros_like(mass))
-    size = stored + xp.astype(has_zero, xp.int64)
+    n_items = stored + xp.astype(has_zero, xp.int64)
     cumulative = None
     if weights is not None:
         exact = samples.has_integer_weights
@@ -228,9 +228,9 @@ def _lists(
         samples=samples,
         values=values,
         start=xp.reshape(start, shape),
-        size=size,
-        depth=int(xp.max(size)).bit_length() + 1,
-        zero_at=xp.where(has_zero, negative, size),
+        n_items=n_items,
+        bisections=int(xp.max(n_items)).bit_length() + 1,
+        zero_at=xp.where(has_zero, negative, n_items),
         zero_mass=mass,
         weights=weights,
         cumulative=cumulative,

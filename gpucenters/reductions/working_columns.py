@@ -13,10 +13,10 @@ import numpy as np
 from ..arrays.backend import Backend
 from ..arrays.cached import cached_property
 from ..arrays.context import Context
-from ..arrays.functions import filled
+from ..arrays.functions import to_dense
 from ..arrays.grid import ranges
 from ..arrays.linalg import gram
-from ..arrays.namespace import is_numpy, sparse_module, stored_once, to_numpy
+from ..arrays.namespace import assume_canonical, is_numpy, sparse_module, to_numpy
 from ..arrays.typing import Array, SparseMatrix
 from ..arrays.typing import NumPyOrCuPy as SparseArray
 from ..blocks import Block
@@ -71,7 +71,7 @@ class SparseColumns:
 
     def __post_init__(self) -> None:
         for matrix in (self.matrix, self.transposed):
-            stored_once(matrix)
+            assume_canonical(matrix)
 
     def product(self, w: SparseArray) -> SparseArray:
         """``Z @ w``."""
@@ -95,7 +95,7 @@ class SparseColumns:
         squared = sparse_module(self.backend.xp).csr_matrix(
             (t.data * t.data, t.indices, t.indptr), shape=t.shape
         )
-        return stored_once(squared) @ h - self.shift * (2 * (t @ h) - self.shift * h.sum())
+        return assume_canonical(squared) @ h - self.shift * (2 * (t @ h) - self.shift * h.sum())
 
     def take(self, chosen: SparseArray) -> SparseColumns:
         """Some of these columns."""
@@ -116,7 +116,7 @@ class SparseColumns:
             return (self.transposed @ weighted).toarray()
         root, out = xp.sqrt(h), self.backend.zeros((d, d))
         for start, stop in ranges(n, max(1, _DENSE_VALUES // d)):
-            rows = filled(self.matrix[start:stop]) * root[start:stop, None]
+            rows = to_dense(self.matrix[start:stop]) * root[start:stop, None]
             out += gram(rows, self.backend)
         return out
 
@@ -200,5 +200,5 @@ class TwoClasses:
         if self.rows is not None:
             matrix = matrix[backend.asarray(self.rows)]
         if 2 * matrix.nnz >= matrix.shape[0] * matrix.shape[1]:
-            return DenseColumns(backend, filled(matrix) - shift / scale)
+            return DenseColumns(backend, to_dense(matrix) - shift / scale)
         return SparseColumns(backend, matrix, matrix.T.tocsr(), shift / scale)

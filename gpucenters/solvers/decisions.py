@@ -179,7 +179,7 @@ def _close(
         return []
     columns = xp.unique_values(xp.concat([d.columns for d in decisions]))
     zeros = xp.zeros_like(columns, dtype=xp.float64)
-    norms = product(block, columns, zeros, zeros[:, None], ctx, size=zeros + 1)[:, -1]
+    norms = product(block, columns, zeros, zeros[:, None], ctx, bound_coef=zeros + 1)[:, -1]
     doubtful = []
     for score, decision, (coef, constant) in zip(scores, decisions, bounds, strict=True):
         most = xp.max(coef) * norms + (xp.abs(decision.form.shift) @ coef + constant)
@@ -199,7 +199,7 @@ def _close_rows(
     scores = found + form.offset
     rows = xp.nonzero(_difference(scores) <= 2 * (most + constant))[0]
     if _MANY_ROWS * rows.shape[0] > block.shape[0]:
-        found = product(block, columns, form.shift, form.coef, ctx, size=coef)
+        found = product(block, columns, form.shift, form.coef, ctx, bound_coef=coef)
         return scores, rows, xp.take(found[:, -1], rows) + constant
     sums = [xp.zeros_like(found[:0, 0])]
     for x, at in padded_rows(block, rows, columns, ctx):

@@ -13,8 +13,8 @@ from ..arrays.typing import Array
 
 _SERIES_BELOW = 1e-3  # where the difference loses more digits than ranking keys can spare
 _LOG_SERIES_BELOW = 1e-2
-_FEW_CLASSES = 16  # that are worked on at a time, more where there are few features
-_SMALL = 2**15  # terms that are worked on at a time all the same
+LOOPED_CLASSES = 16  # classes up to which a loop over them takes less time than arrays of all
+_MOST_TERMS = 2**15  # of several classes that are worked on at a time
 _LEAST = 2.0**-53  # of 1 + z
 
 
@@ -99,24 +99,18 @@ def sum_over_classes(
     The term is that of one class, given by its number, or of a slice of classes along the first
     axis, whose shares are a column: for many classes a call for each would be slow.
     """
-    if len(p) <= _FEW_CLASSES or not isinstance(p[0], float):
+    if len(p) <= LOOPED_CLASSES or not isinstance(p[0], float):
         return reduce(operator.add, map(term, range(len(p)), p))
     xp, shares = array_namespace(like), backend_of(like).asarray(p)[:, None]
-    step = max(_FEW_CLASSES, _SMALL // max(1, math.prod(like.shape[1:])))
+    step = max(LOOPED_CLASSES, _MOST_TERMS // max(1, math.prod(like.shape[1:])))
     groups = (slice(c, c + step) for c in range(0, len(p), step))
     return reduce(operator.add, (xp.sum(term(g, shares[g, :]), axis=0) for g in groups))
-
-
-def kl_divergence(p: Array, q: list[float]) -> Array:
-    """Relative entropy of each row of p (j, K), which sums to 1, to the shares q: shape (j,)."""
-    p = array_namespace(p).permute_dims(p, (1, 0))
-    return sum_over_classes(lambda c, share: share * phi(p[c, ...] / share - 1), q, p)
 
 
 def relative_entropy(mass: Array, p: list[float]) -> float:
     """That of masses (K,), made shares, to the shares p, times their sum: on the host."""
     mass = to_host(mass)
-    if len(p) > _FEW_CLASSES:
+    if len(p) > LOOPED_CLASSES:
         total = math.fsum(to_floats(mass))
         expected = total * array_namespace(mass).asarray(p)
         return math.fsum(to_floats(expected * phi((mass - expected) / expected)))

@@ -32,14 +32,13 @@ from ..arrays.functions import (
     top_k,
 )
 from ..arrays.typing import Array
-from .divergence import divergence
+from .divergence import LOOPED_CLASSES, divergence
 from .selection import ranking_key
 
 _STEPS = 100  # at most; where Newton's method leaves the bracket, it is halved
 _LAST_STEP = 1e-9  # the next one would be as its square, which is rounding
 _ROUNDING = 1e-13  # relative difference of values that is rounding
 _RELATIVE_GAP = 1e-13  # below it a gap is rounding
-_FEW_CLASSES = 16  # whose logarithms cost little
 _CUTS_BEFORE_SLACK = 8
 _MOST_CUTS = 500  # cuts at most; a gap that is then left is reported as it is
 
@@ -174,7 +173,7 @@ def solve_dual(
         logs = _logs(p, origin)
         # In place of logarithms of each feature: h is linear in ``logs``. Equal columns have equal
         # h, and other ties do not matter to the search.
-        if len(p) > _FEW_CLASSES:
+        if len(p) > LOOPED_CLASSES:
             moved = backend.asarray(logs) @ f
         else:
             moved = sum((f[c, :] * logs[c] for c in range(1, len(p))), f[0, :] * logs[0])
@@ -202,7 +201,7 @@ def solve_dual(
 def _shares_of(cuts: list[Cut], shares: list[float]) -> list[float]:
     """The p of cuts that meet, in their shares: that of the mean of their masses."""
     xp = array_namespace(cuts[0].mass)
-    if cuts[0].mass.shape[0] > _FEW_CLASSES:
+    if cuts[0].mass.shape[0] > LOOPED_CLASSES:
         b = to_floats(xp.asarray(shares) @ xp.stack([c.mass for c in cuts]))
     else:
         columns = zip(*(to_floats(c.mass) for c in cuts), strict=True)
@@ -214,7 +213,7 @@ def _shares_of(cuts: list[Cut], shares: list[float]) -> list[float]:
 def _logs(p: list[float], origin: list[float]) -> Any:
     """Logarithms of p, taken from ``origin`` so that little cancels: a list, of many an array."""
     logs = [math.log(a / b) for a, b in zip(p, origin, strict=True)]
-    return to_host(logs) if len(logs) > _FEW_CLASSES else logs
+    return to_host(logs) if len(logs) > LOOPED_CLASSES else logs
 
 
 def _dot(mass: Array, logs: Any) -> float:

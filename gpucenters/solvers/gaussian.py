@@ -163,14 +163,14 @@ def negative_log_density(
 class DensityTerms:
     """Log densities of x_i in K classes; for two, that of class 1 less that of class 0.
 
-    The bound is ``size`` times the largest of what is summed.
+    The bound is ``relative_bound`` times the largest of what is summed.
     """
 
     params: Params
-    size: float
+    relative_bound: float
 
     @property
-    def rows(self) -> int:
+    def n_sums(self) -> int:
         """2 for two classes, else K + 1."""
         k = int(self.params[0].shape[0])
         return 2 if k == 2 else k + 1
@@ -184,7 +184,7 @@ class DensityTerms:
             largest = array_namespace(x).maximum(largest, d - own[3] + abs(own[3]))
             found.append(d)
         scores = [found[0] - found[1]] if len(found) == 2 else [-d for d in found]
-        return [*scores, largest * self.size]
+        return [*scores, largest * self.relative_bound]
 
     def of_columns(self, x: Array, part: slice) -> Array:
         """Sums over a run of features: see `Terms`."""
@@ -197,7 +197,7 @@ class DensityTerms:
         xp = array_namespace(self.params[0])
         *scores, bound = self._terms(xp.zeros_like(self.params[0][0, :]), self.params)
         no_bound = xp.full_like(bound, math.inf)
-        return xp.stack([*scores, xp.where(bound > FAR * self.size, no_bound, bound)])
+        return xp.stack([*scores, xp.where(bound > FAR * self.relative_bound, no_bound, bound)])
 
     def beyond_zero(self, x: Array, position: Array) -> list[Array]:
         """The terms less those at zero: see `Terms`."""

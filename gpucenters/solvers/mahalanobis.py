@@ -107,7 +107,7 @@ class MahalanobisCenters(SparseCenters):
         terms = LinearTerms(form.shift, form.coef, form.shift)  # the bound is that of the rows
 
         def read(rows: Block, ctx: Context) -> tuple[Block, Array]:
-            found = product(rows, every, self.tied_center, root, ctx, size=4 * coef)
+            found = product(rows, every, self.tied_center, root, ctx, bound_coef=4 * coef)
             return as_block(found[:, :-1], backend, checked=True), found[:, -1]
 
         return found._replace(

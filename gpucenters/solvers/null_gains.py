@@ -35,7 +35,7 @@ _OF_MEANS = 2.0**-48  # of the mean of a class, by the sum of the absolute value
 
 @dataclass(frozen=True)
 class Run:
-    """Some columns under p permutations of the labels: to a model b * p features."""
+    """A run of columns under p permutations of the labels: to a model b * p features."""
 
     panel: Panel
     columns: Array  # their numbers in X: integers, (b,)

@@ -200,7 +200,7 @@ class _ShareTerms:
     at_zero: None = None
 
     @property
-    def rows(self) -> int:
+    def n_sums(self) -> int:
         return int(self.coef.shape[0]) + 1
 
     def of_columns(self, x: Array, part: slice) -> Array:
@@ -300,15 +300,15 @@ def _linear(centers: Centers, ks: list[int], log_prior: list[float], ctx: Contex
 
     def scores(block: Block, ctx: Context, relative: bool) -> PathScores:
         # The scores of each k, and their bound.
-        parts, sizes, offsets = [], [], []
+        parts, bounds, offsets = [], [], []
         for chosen, form in zip(selections, forms, strict=True):
             unit = 4 * UNIT_ROUNDOFF * (form.coef.shape[0] + 16)
             parts.append((chosen.support, form.shift, form.coef))
-            sizes.append(unit * xp.max(xp.abs(form.coef), axis=1))
+            bounds.append(unit * xp.max(xp.abs(form.coef), axis=1))
             bound = 4 * UNIT_ROUNDOFF * xp.max(xp.abs(form.offset), keepdims=True)
             offsets.append(xp.concat([form.offset, bound]))
-        found = xp.stack(products(block, parts, ctx, sizes=sizes)) + xp.stack(offsets)[:, None, :]
-        found = xp.permute_dims(found, (2, 0, 1))
+        found = xp.stack(products(block, parts, ctx, bound_coefs=bounds))
+        found = xp.permute_dims(found + xp.stack(offsets)[:, None, :], (2, 0, 1))
         return _path_scores(found[:-1, :, :], found[-1, :, :], repeated)
 
     # The forms of all k would be put together for each part.

@@ -86,7 +86,7 @@ class PoissonCenters(SparseCenters):
         xp = self.backend.xp
         total = self.total if columns is None else xp.take(self.total, columns, axis=1)
         exposure = self.backend.asarray(list(self.exposure))[:, None]
-        tied, expected, z = _ratios(total, exposure, self.alpha)
+        tied, expected, z = _expected_counts(total, exposure, self.alpha)
         # 1 + z has lost the digits of rare events.
         rare = z < -0.5
         logs = xp.log(total + self.alpha) - xp.log(expected)
@@ -140,7 +140,7 @@ class PoissonCenters(SparseCenters):
         return terms._replace(base=None, rate=terms.base, exposure=row_totals)
 
 
-def _ratios(total: Array, exposure: Array, alpha: float) -> tuple[Array, Array, Array]:
+def _expected_counts(total: Array, exposure: Array, alpha: float) -> tuple[Array, Array, Array]:
     """(tied rate, smoothed expected count, z): z + 1 is the ratio of the rate of a class to tied.
 
     From class sums f_c and exposures E_c, (K, ...): ``t = F / E, expected_c = t E_c + alpha,
@@ -164,7 +164,7 @@ def poisson_gain(total: Array, exposure: Array, alpha: float, n: int = 0) -> Arr
     rounding of sums of n samples, and 0.
     """
     xp = array_namespace(total)
-    _, expected, z = _ratios(total, exposure, alpha)
+    _, expected, z = _expected_counts(total, exposure, alpha)
     gain = xp.sum(expected * phi(z), axis=0)
     return zero_up_to(xp.sum(total, axis=0) * (n * EPS) ** 2, gain)
 

@@ -71,6 +71,7 @@ def resolve_k(k: Any, n_features: int) -> int:
     if isinstance(k, str):
         return n_features
     if not isinstance(k, numbers.Integral):
+        # The relative 1e-12 is room for the rounding of k and of the product, far below a feature.
         return max(1, math.floor(float(k) * n_features * (1 + 1e-12)))
     if int(k) > n_features:
         warn(f"k={k} is greater than n_features={n_features}. All the features will be used.")

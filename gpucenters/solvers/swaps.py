@@ -9,7 +9,7 @@ from typing import Any
 from ..arrays.context import Context
 from ..arrays.functions import array_namespace, backend_of, index_mask, row_sums, to_float, top_k
 from ..arrays.typing import Array
-from .divergence import divergence, kl_divergence, relative_entropy, sum_over_classes
+from .divergence import divergence, phi, relative_entropy, sum_over_classes
 from .duality import DualPoint
 from .selection import ranking_key
 
@@ -190,10 +190,10 @@ def _sums_before(f: Array) -> Array:
 
 def _drop(mass: Array, p: list[float]) -> Array:
     """What the values of supports of ``mass`` (K, j) fall short of their sums at ``p``."""
-    xp = array_namespace(mass)
-    mass = xp.permute_dims(mass, (1, 0))
-    total = xp.sum(mass, axis=1)
-    return total * kl_divergence(mass / total[:, None], p)
+    total = array_namespace(mass).sum(mass, axis=0)
+    of_all = mass / total
+    relative = sum_over_classes(lambda c, share: share * phi(of_all[c, ...] / share - 1), p, mass)
+    return total * relative
 
 
 def _least_drop(mass: Array, p: list[float]) -> Array:

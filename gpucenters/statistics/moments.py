@@ -33,8 +33,8 @@ class ClassMoments(Statistics, kind="class moments"):
     *Raw*: sums of x^2, which add up, so that any split of integer data gives the same bits. Sparse
     data give it, since implicit zeros add nothing to it. Where second moments are kept for each
     feature, the columns in which raw sums are ill-conditioned are kept centred as well. A union has
-    no ill-conditioned column that none of its parts has (see ``conditioning``), so those of both
-    parts are enough, and a part that has no centred moments there forms them from its raw sums.
+    no ill-conditioned column that none of its parts has, so those of both parts are enough, and a
+    part that has no centred moments there forms them from its raw sums.
 
     Raw moments become centred ones when they are added to or merged with centred ones.
 
@@ -90,13 +90,13 @@ class ClassMoments(Statistics, kind="class moments"):
             self.integers = False
             self.norms = squared_norms(self.total, ctx)
             # Mergeable moments know whether the block holds integers, of which unions are exact.
-            if mergeable or not self._is_accurate(self.norms, least=1):
+            if mergeable or not self._is_accurate(self.norms, for_unions=True):
                 self.integers = samples.has_integer_weights and block.holds_integers(ctx)
                 if not self._is_accurate(self.norms):  # they cancel: the block is read again
                     empty = self._empty_like(samples.n_classes)
                     moments = empty._become_centred(ctx).add(block, samples, ctx)
         huge = moments.centred is not None and moments._largest_total(ctx) > LARGEST_SQUARABLE
-        if huge or not all(map(math.isfinite, moments.within_sum_of_squares(ctx))):
+        if huge or not all(map(math.isfinite, moments.within_sum_of_squares(ctx, moments.norms))):
             block.check_finite(True, ctx)
             if not huge:
                 raise ValueError("the sums of squares of X overflow float64. Rescale the features.")
@@ -144,20 +144,18 @@ class ClassMoments(Statistics, kind="class moments"):
         centred.check_overflow()
         return centred
 
-    def _is_accurate(
-        self, norms: list[float], *, least: int = 2, integers: bool | None = None
-    ) -> bool:
+    def _is_accurate(self, norms: list[float], *, for_unions: bool = False) -> bool:
         """Whether raw sums over all features lose few digits in every class, or none.
 
-        Sums of integers are exact while they are not large. Classes of fewer than ``least`` samples
-        are left out: one sample has no scatter.
+        One sample has no scatter, and sums of integers are exact while they are not large: both may
+        not hold for unions of the classes, which need few lost digits in each class.
         """
         assert self.sum_of_squares is not None
-        squares = to_floats(self.sum_of_squares)
+        squares, least = to_floats(self.sum_of_squares), 1 if for_unions else 2
         sums = list(zip(norms, squares, self.class_weight, self.count, strict=True))
         if all(n < least or t2 <= LARGEST_SHARE * w * q for t2, q, w, n in sums):
             return True
-        exact = self.integers if integers is None else integers
+        exact = self.integers and not for_unions
         return exact and all(w * q < EXACT_INTEGERS for _, q, w, _ in sums)
 
     def _narrowed(self, block: Block) -> tuple[Array, Block] | None:
@@ -302,13 +300,17 @@ class ClassMoments(Statistics, kind="class moments"):
         found[:, position] = kept
         return found[:, :width]
 
-    def within_sum_of_squares(self, ctx: Context) -> list[float]:
-        """Sum of squares about the mean of each class, over all features."""
+    def within_sum_of_squares(self, ctx: Context, norms: list[float] | None = None) -> list[float]:
+        """Sum of squares about the mean of each class, over all features.
+
+        ``norms`` are the squared norms of the sums, where they are known to the last bit, as those
+        that batches keep up to date are not.
+        """
         k, m = self.shape
         if self.sum_of_squares is not None:
-            # (Those that batches keep up to date may differ in their last bits.)
-            known = self.norms if self.backend.sync_is_expensive else None
-            norms = squared_norms(self.total, ctx) if known is None else known
+            if norms is None and self.backend.sync_is_expensive:
+                norms = self.norms
+            norms = squared_norms(self.total, ctx) if norms is None else norms
             squares = to_floats(self.sum_of_squares)
             numbers = zip(norms, squares, self.class_weight, self.count, strict=True)
             return [about_mean(*of_class) for of_class in numbers]
@@ -354,7 +356,7 @@ def _may_cancel(parts: Sequence[ClassMoments], unions: Sequence[int], ctx: Conte
             return False
     for part in parts:
         norms = squared_norms(part.total, ctx) if part.norms is None else part.norms
-        if not part._is_accurate(norms, least=1, integers=False):
+        if not part._is_accurate(norms, for_unions=True):
             return True
     return False
 

@@ -86,22 +86,13 @@ class Hyperplanes(Centers):
 
 @dataclass(frozen=True)
 class MarginProblems:
-    """The problem of each class against the rest, or for two classes that of the second one.
-
-    Attributes
-    ----------
-    block : Block
-    samples : Samples
-    mean : array of shape (m,), float64
-        Of all samples.
-    squares : array of shape (K, m), float64
-        Sums of squares of each class about this mean; exactly zero for constant features.
-    """
+    """The problem of each class against the rest, or for two classes that of the second one."""
 
     block: Block
     samples: Samples
-    mean: Array
-    squares: Array
+    mean: Array  # of all samples: (m,)
+    # Sums of squares of each class about this mean; exactly zero for constant features.
+    squares: Array  # (K, m)
 
     @classmethod
     def of(cls, block: Block, samples: Samples, ctx: Context) -> Self:
@@ -132,15 +123,9 @@ class MarginProblems:
         ctx.map_columns(fill, m, k)
         return cls(block, samples, mean, squares)
 
-    @property
-    def count(self) -> int:
-        """How many problems there are."""
-        return 1 if self.samples.n_classes == 2 else self.samples.n_classes
-
-    def problem(self, number: int, r_plus: float, r_minus: float) -> Problem:
-        """One of the problems."""
+    def problem(self, c: int, r_plus: float, r_minus: float) -> Problem:
+        """The problem of class c against the rest."""
         weight = self.samples.class_weight
-        c = 1 if self.count == 1 else number
         others = [d for d in range(len(weight)) if d != c]
         rest = self.squares[others[0], :]
         for d in others[1:]:
@@ -166,31 +151,25 @@ class MarginProblems:
 
         The parameters are those of `gmeb_hyperplanes`.
         """
-        solutions, scales, sigmas = [], [], []
+        classes = [1] if self.samples.n_classes == 2 else range(self.samples.n_classes)
+        before = [None] * len(classes) if starts is None else starts
         with one_blas_thread(ctx.backend):
-            for number in range(self.count):
-                problem = self.problem(number, r_plus, r_minus)
-                start = None if starts is None else starts[number]
-                found = solve(problem, tol, max_rounds, ctx, start)
-                solutions.append(found)
-                scales.append(problem.scale)
-                sigmas.append(_sigma(problem, found))
-        return self._joined(solutions, sigmas, tuple(scales)), [s.working for s in solutions]
+            solutions = [
+                solve(self.problem(c, r_plus, r_minus), tol, max_rounds, ctx, start)
+                for c, start in zip(classes, before, strict=True)
+            ]
+        return self._joined(solutions), [s.working for s in solutions]
 
-    def _joined(
-        self, solutions: list[Solution], sigmas: list[Array], scales: tuple[float, ...]
-    ) -> Hyperplanes:
+    def _joined(self, solutions: list[Solution]) -> Hyperplanes:
         """The solutions of all problems, on the features that any of them has."""
         backend, xp = self.block.backend, self.block.backend.xp
         columns = xp.unique_values(xp.concat([s.columns for s in solutions]))
-        w = xp.stack([_placed(s.w, s.columns, columns) for s in solutions])
-        pairs = zip(sigmas, solutions, strict=True)
         return Hyperplanes(
             backend,
             tuple(self.samples.class_weight),
             columns=columns,
-            w=w,
-            sigma=xp.stack([_placed(sigma, s.columns, columns) for sigma, s in pairs]),
+            w=xp.stack([_placed(s.w, s.columns, columns) for s in solutions]),
+            sigma=xp.stack([_placed(s.sigma, s.columns, columns) for s in solutions]),
             mean=xp.take(self.mean, columns),
             offset=backend.asarray([s.offset for s in solutions]),
             t=tuple(s.t for s in solutions),
@@ -198,16 +177,9 @@ class MarginProblems:
             loss=tuple(s.objective for s in solutions),
             bound=tuple(s.bound for s in solutions),
             multiplier=tuple(s.multiplier for s in solutions),
-            scale=scales,
+            scale=tuple(s.scale for s in solutions),
             rounds=tuple(s.rounds for s in solutions),
         )
-
-
-def _sigma(problem: Problem, found: Solution) -> Array:
-    """The sigma of the paper: |w_j| / sqrt(a_j(t))."""
-    xp = problem.backend.xp
-    p, q = (xp.take(x, found.columns) for x in (problem.p, problem.q))
-    return xp.abs(found.w) / xp.sqrt(found.t * p + (1 - found.t) * q)
 
 
 def _placed(values: Array, columns: Array, among: Array) -> Array:
@@ -320,7 +292,7 @@ def gmeb_certificate(
 
     def task(block: Block, samples: Samples, ctx: Context) -> Certificate:
         problem = MarginProblems.of(block, samples, ctx).problem(
-            0, r_plus, r_plus if r_minus is None else r_minus
+            1, r_plus, r_plus if r_minus is None else r_minus
         )
         xp, rows = ctx.backend.xp, problem.data.rows
         given = ctx.backend.asarray(to_host(w)), ctx.backend.asarray(to_host(mu))

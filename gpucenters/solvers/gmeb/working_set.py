@@ -208,12 +208,14 @@ class Solution(NamedTuple):
 
     columns: Array  # int64 of shape (d,): the features whose weights are not zero, ascending
     w: Array  # (d,)
+    sigma: Array  # that of the paper, |w_j| / sqrt(a_j(t)): (d,)
     offset: float  # b: the decision is (x - mean)'w + b
     t: float  # where Omega(w) is attained
     omega: float  # Omega(w)
     objective: float  # H
     bound: float  # the lower bound on it
     multiplier: float  # of the budget
+    scale: float  # the loss of w = 0
     working: Array  # int64: the last working set: a start for a problem nearby
     rounds: int
 
@@ -285,13 +287,21 @@ def solve(
         working, features = _enlarged(working, ratio, violated, features.cheap), None
         tau = max(1e-10, min(tau, gap_e / reference / 20))
     xp, used = ctx.backend.xp, best.w != 0
+    columns, w, t = best.working[used], best.w[used], best.t
+    a = t * xp.take(problem.p, columns) + (1 - t) * xp.take(problem.q, columns)
     return Solution(
-        best.working[used],
-        best.w[used],
-        *(best.offset, best.t, best.omega, best.loss),
-        *(best_dual.bound, best_dual.multiplier if best_dual.bound > 0 else 0.0),
-        xp.astype(working, xp.int64),
-        rounds,
+        columns=columns,
+        w=w,
+        sigma=xp.abs(w) / xp.sqrt(a),
+        offset=best.offset,
+        t=t,
+        omega=best.omega,
+        objective=best.loss,
+        bound=best_dual.bound,
+        multiplier=best_dual.multiplier if best_dual.bound > 0 else 0.0,
+        scale=scale,
+        working=xp.astype(working, xp.int64),
+        rounds=rounds,
     )
 
 

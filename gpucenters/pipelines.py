@@ -1,24 +1,36 @@
-"""The steps of a pipeline around its model: options as JSON, words and fitted arrays as arrays."""
+"""Models and pipelines with one as files: `save` and `load`, and the steps around a model.
+
+Of the steps, options are JSON, and words and fitted arrays are arrays.
+"""
 
 from __future__ import annotations
 
 import re
+from functools import partial
 from inspect import signature
 from typing import Any
 
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
-from ..arrays.namespace import is_array
-from ..estimators.log_ratios import LogRatioScaler
-from ..solvers.selection import warn
-from ..text import CountVectorizer as OwnCountVectorizer
-from ..text import TfidfVectorizer as OwnTfidfVectorizer
-from .state import Packer, Unpacker
+from .arrays.backend import Backend, resolve_backend
+from .arrays.namespace import is_array
+from .estimators.base import Classifier
+from .estimators.fitted import FittedModel
+from .estimators.log_ratios import LogRatioScaler
+from .estimators.saving import pack_model, unpack_model
+from .files.container import read, write
+from .files.state import Packer, Unpacker
+from .multiclass.copies import joint_model, pack_decomposition, unpack_decomposition
+from .multiclass.decomposition import Decomposition
+from .solvers.selection import warn
+from .text import CountVectorizer as OwnCountVectorizer
+from .text import TfidfVectorizer as OwnTfidfVectorizer
 
 #: The vectorizers that a file may hold, by the names that it has for them.
 VECTORIZERS: dict[str, Any] = {
@@ -46,6 +58,176 @@ _OTHERS = (
     *("n_features_in_", "feature_names_in_", "_sklearn_output_config"),
     *("n_iter_", "n_samples_seen_"),
 )
+
+
+def save(model: Classifier | Decomposition | Pipeline, path: Any, *, full: bool = False) -> None:
+    """Write a fitted model, or a pipeline with one, to one file.
+
+    A model is also one of ``gpucenters.multiclass``, as its method ``save`` has it.
+
+    Parameters
+    ----------
+    model : model of gpucenters, or Pipeline
+        As the method ``save`` of models has it. A pipeline has, under any names, a CountVectorizer,
+        TfidfVectorizer or HashingVectorizer for texts, the model, and as second stage any of
+        LogRatioScaler, and StandardScaler, MaxAbsScaler, LogisticRegression and LinearSVC of
+        scikit-learn. Its ``memory`` and ``verbose`` are not kept.
+    path : str, path-like or binary file
+    full : bool, default=False
+        Whether to write what all features need. Without it, a CountVectorizer or a TfidfVectorizer
+        with ``norm=None`` keeps the words of the support alone, which get the columns 0 to k - 1,
+        so that the loaded model is one of k features. A norm needs all words, and so do Mahalanobis
+        centers.
+
+    Raises
+    ------
+    TypeError
+        For other steps; for options of a step that a file cannot hold, such as functions; for a
+        vectorizer that opens files (``input="filename"``).
+    ValueError
+        As the method ``save``; for a vectorizer that does not fit the model.
+
+    Examples
+    --------
+    >>> import io
+    >>> from sklearn.feature_extraction.text import CountVectorizer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from gpucenters import SparseBernoulliNB, load, save
+    >>> texts = ["a fine film", "fine and moving", "a dull film", "dull and long"]
+    >>> model = make_pipeline(CountVectorizer(), SparseBernoulliNB(k=2)).fit(texts, [1, 1, 0, 0])
+    >>> file = io.BytesIO()
+    >>> save(model, file)
+    >>> _ = file.seek(0)
+    >>> there = load(file)
+    >>> there[:-1].get_feature_names_out().tolist(), there.predict(["moving but dull"]).tolist()
+    (['dull', 'fine'], [0])
+    """
+    names, vectorizer, model, second = _divided(model)
+    check_is_fitted(model)
+    packer = Packer()
+    if isinstance(model, Decomposition):
+        document, columns = pack_decomposition(model, packer), None
+        backend = FittedModel(joint_model(model)).backend
+    else:
+        narrow = not full and vectorizer is not None and reads_words_alone(vectorizer)
+        section, columns = pack_model(model, packer, full=full, narrow=narrow)
+        document, backend = {"model": section}, FittedModel(model).backend
+    if names is not None:
+        steps: list[Any] = [None, *(pack_step(step, packer) for step in second)]
+        if vectorizer is not None:
+            steps.insert(0, pack_vectorizer(vectorizer, columns, model.n_features_in_, packer))
+        document["steps"] = [*zip(names, steps, strict=True)]
+    with backend.current():
+        write(path, document, packer.arrays)
+
+
+def _divided(pipeline: Any) -> tuple[list[str] | None, Any, Any, list[Any]]:
+    """(names of the steps, vectorizer or None, model, steps behind it); no names of a model alone.
+
+    Any other pipeline is a TypeError.
+    """
+    if not isinstance(pipeline, Pipeline):
+        return None, None, pipeline, []
+    first, *steps = (step for _, step in pipeline.steps)
+    vectorizer, steps = (first, steps) if is_vectorizer(first) else (None, [first, *steps])
+    is_model = steps and isinstance(steps[0], Classifier | Decomposition)
+    if not is_model or not all(type(step) in STEPS for step in steps[1:]):
+        has = ", ".join(f"{name!r} ({type(step).__name__})" for name, step in pipeline.steps)
+        raise TypeError(
+            f"a model file holds a pipeline of a vectorizer (none, or {', '.join(VECTORIZERS)}), a "
+            "model of gpucenters and steps behind it (none, or any of "
+            f"{', '.join(kind.__name__ for kind in STEPS)}); this one has the steps {has}."
+        )
+    return [*pipeline.named_steps], vectorizer, steps[0], steps[1:]
+
+
+def load(path: Any, device: str | None = None) -> Any:
+    """The fitted model, or the pipeline with one, of a file that `save` wrote.
+
+    Truncated and altered files are found by a checksum. It is no signature: whoever can change a
+    file can change its checksum. No file runs code or opens another one, but one of a stranger may
+    hold any model.
+
+    Warns of a token pattern that may keep some texts at work for long, and names it.
+
+    Parameters
+    ----------
+    path : str, path-like or binary file
+    device : {None, "cpu", "cuda", "cuda:N", "auto"}, default=None
+        Where the model is to live. None is the CUDA device where it lived when it was saved, if
+        this machine has it, else the CPU. Another device becomes the ``device`` parameter of the
+        model, as in its method ``to``.
+
+    Returns
+    -------
+    model or Pipeline
+        With the bits of the saved one.
+
+    Raises
+    ------
+    ValueError
+        For a file that is truncated, altered, written by a newer version, or no model file. It
+        names the versions of the packages that wrote the file.
+    DeviceUnavailableError
+        Where ``device`` names a device that cannot be used.
+
+    Examples
+    --------
+    >>> import io
+    >>> from sklearn.datasets import load_iris
+    >>> import gpucenters
+    >>> X, y = load_iris(return_X_y=True)
+    >>> file = io.BytesIO()
+    >>> gpucenters.L2CenterClassifier(k=2).fit(X, y).save(file)
+    >>> _ = file.seek(0)
+    >>> gpucenters.load(file).support_
+    array([2, 3])
+    """
+    backend = None if device is None else resolve_backend(device, None)
+    return read(path, partial(_unpacked, backend, device))
+
+
+def _unpacked(
+    backend: Backend | None,
+    device: str | None,
+    document: dict[str, Any],
+    arrays: list[np.ndarray],
+) -> Any:
+    """The model of a file, on a backend or (None) where it was saved."""
+    section, steps = document.pop("model"), document.pop("steps", None)
+    wrapper = document.pop("decomposition", None)
+    if document:
+        raise ValueError(f"this gpucenters does not know the sections {sorted(document)}.")
+    model, unpacker = unpack_model(section, arrays, backend)
+    if device is not None:
+        model.device = device
+    if wrapper is not None:
+        model = unpack_decomposition(wrapper, model, unpacker)
+    if steps is None:
+        return model
+    with unpacker.backend.current():
+        return _pipeline(steps, model, unpacker)
+
+
+def _pipeline(steps: list[Any], model: Any, unpacker: Unpacker) -> Pipeline:
+    """The pipeline of a model: the steps of a file are (name, section), that of the model None."""
+    width, made = model.n_features_in_, []
+    for name, section in steps:
+        if not isinstance(name, str):
+            raise ValueError("its steps have no names.")
+        if section is None:
+            made.append((name, model))
+        elif not made and section["class"] in VECTORIZERS:
+            made.append((name, unpack_vectorizer(section, width, unpacker)))
+        else:
+            width = len(model.get_feature_names_out())
+            made.append((name, unpack_step(section, width, unpacker)))
+    pipeline = Pipeline(made)
+    _divided(pipeline)
+    return pipeline
+
+
+# The steps around a model.
 
 
 def is_vectorizer(step: Any) -> bool:

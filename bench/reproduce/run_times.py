@@ -89,9 +89,9 @@ class RunTimes(BesideAuthors):
                 f"{min(ratios.values()):.2f} to {max(ratios.values()):.1f} times as fast; "
                 f"faster on {faster} of {len(ratios)}",
                 min(ratios.values()) >= 1,
-                f"least for {min(ratios, key=ratios.__getitem__)}: where a fit takes few "
-                "milliseconds, one of them goes to the certified solution of the dual, and a tenth "
-                "to the search for entries that a row stores twice",
+                f"least for {min(ratios, key=ratios.__getitem__)}: where a fit takes a few "
+                "milliseconds, up to one of them goes to the certified solution of the dual, and a "
+                "tenth of all to the search for entries that a row stores twice",
             )
         ]
         large = found.get("tweets, word bigrams")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self, cast
 
-from ..arrays.backend import HOST, Backend, resolve_backend, restore_or_host
+from ..arrays.backend import Backend, resolve_backend, restore_or_host
 from ..arrays.context import Context, TooLargeError
 from ..arrays.functions import to_float, to_host, writable
 from ..arrays.inputs import exact_values
@@ -519,13 +519,13 @@ class Statistics:
 
     def __getstate__(self) -> dict[str, Any]:
         """Host arrays, and the name of the device: no module."""
-        here = self.moved(HOST)
+        here = self.moved(resolve_backend("cpu", self.total))
         state = {f.name: getattr(here, f.name) for f in fields(here)}
         return state | {"backend": self.backend.state()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """On the device that the pickle names, or on the host where CUDA cannot be used."""
-        self.__dict__.update(state, backend=HOST)
+        self.__dict__.update(state, backend=resolve_backend("cpu", None))
         self.__dict__ = self.moved(restore_or_host(state["backend"])).__dict__
 
 

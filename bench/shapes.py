@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
 
 from gpucenters.readers import read
@@ -103,6 +104,11 @@ def positive_genes() -> Any:
     return scipy.sparse.csr_matrix(np.exp(normal(102, 12_600).astype(np.float64)))
 
 
+def of_sklearn(load: Callable[..., Any], classes: int) -> tuple[Any, int, Any]:
+    """How X of one of scikit-learn's data sets is made, its number of classes, and its codes."""
+    return lambda: load().data, classes, lambda: load().target
+
+
 def normal(n: int, m: int, seed: int = 0) -> np.ndarray:
     """Dense standard normal, float32."""
     return np.random.default_rng(seed).standard_normal((n, m), dtype=np.float32)
@@ -182,6 +188,9 @@ FIT_SHAPES = {
     ),
     "tfidf": Shape("25,000 documents x 50,000 words, TF-IDF", lambda: tfidf(25_000, 50_000, 120)),
     "genes-multinomial": Shape("102 samples x 12,600 genes, positive, CSR", positive_genes),
+    "digits": Shape("1,797 samples x 64 pixels, 10 classes", *of_sklearn(load_digits, 10)),
+    "cancer": Shape("569 samples x 30 features", *of_sklearn(load_breast_cancer, 2)),
+    "iris": Shape("150 samples x 4 features, 3 classes", *of_sklearn(load_iris, 3)),
 }
 
 

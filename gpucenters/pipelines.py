@@ -109,7 +109,9 @@ def save(model: Classifier | Decomposition | Pipeline, path: Any, *, full: bool 
         document, columns = pack_decomposition(model, packer), None
         backend = FittedModel(joint_model(model)).backend
     else:
-        narrow = not full and vectorizer is not None and reads_words_alone(vectorizer)
+        # A column of a vectorizer without a norm depends on its own word alone: others may go.
+        counts = isinstance(vectorizer, CountVectorizer)
+        narrow = counts and not full and getattr(vectorizer, "norm", None) is None
         section, columns = pack_model(model, packer, full=full, narrow=narrow)
         document, backend = {"model": section}, FittedModel(model).backend
     if names is not None:
@@ -129,7 +131,7 @@ def _divided(pipeline: Any) -> tuple[list[str] | None, Any, Any, list[Any]]:
     if not isinstance(pipeline, Pipeline):
         return None, None, pipeline, []
     first, *steps = (step for _, step in pipeline.steps)
-    vectorizer, steps = (first, steps) if is_vectorizer(first) else (None, [first, *steps])
+    vectorizer, steps = (first, steps) if type(first) in _NAMES else (None, [first, *steps])
     is_model = steps and isinstance(steps[0], Classifier | Decomposition)
     if not is_model or not all(type(step) in STEPS for step in steps[1:]):
         has = ", ".join(f"{name!r} ({type(step).__name__})" for name, step in pipeline.steps)
@@ -230,32 +232,10 @@ def _pipeline(steps: list[Any], model: Any, unpacker: Unpacker) -> Pipeline:
 # The steps around a model.
 
 
-def is_vectorizer(step: Any) -> bool:
-    """Whether a file may hold a step as a vectorizer."""
-    return type(step) in _NAMES
-
-
-def reads_words_alone(vectorizer: Any) -> bool:
-    """Whether a column of its output depends on its own word alone, so that others may go."""
-    if isinstance(vectorizer, HashingVectorizer):
-        return False
-    return getattr(vectorizer, "norm", None) is None
-
-
 def pack_vectorizer(
     vectorizer: Any, columns: np.ndarray | None, n_features: int, packer: Packer
 ) -> dict[str, Any]:
-    """A fitted vectorizer as JSON.
-
-    Parameters
-    ----------
-    vectorizer : CountVectorizer, HashingVectorizer or TfidfVectorizer
-    columns : ndarray of int64, optional
-        The words to keep, ascending; by default all.
-    n_features : int
-        How many columns the model was fitted to.
-    packer : Packer
-    """
+    """A fitted vectorizer as JSON, with the words of these columns (ascending), or all."""
     name = _NAMES[type(vectorizer)]
     _require_content(vectorizer)
     params = vectorizer.get_params(deep=False) | {"dtype": _numeric(vectorizer.dtype).str}
@@ -373,13 +353,7 @@ def _split(content: np.ndarray, ends: np.ndarray) -> list[str]:
 
 
 def pack_step(step: Any, packer: Packer) -> dict[str, Any]:
-    """A fitted step as JSON.
-
-    Parameters
-    ----------
-    step : estimator of a type in `STEPS`
-    packer : Packer
-    """
+    """A fitted step of a type in `STEPS` as JSON."""
     check_is_fitted(step)
     kind = type(step)
     default = {n: p.default for n, p in signature(kind).parameters.items()}

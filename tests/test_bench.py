@@ -400,6 +400,15 @@ def _labels(axis: Any) -> list[str]:
     return axis.get_legend_handles_labels()[1]
 
 
+def test_drawing_what_was_not_run_says_so(tmp_path: Path) -> None:
+    from bench.reproduce import EXPERIMENTS
+    from bench.reproduce.runner import draw_all
+
+    for folder in (tmp_path, tmp_path / "absent"):
+        with pytest.raises(SystemExit, match="has no numbers of these experiments: run them"):
+            draw_all(EXPERIMENTS, folder)
+
+
 @pytest.mark.parametrize("drawn", ["peers-singh"], indirect=True)
 def test_the_picture_of_peers_has_a_color_for_ours_and_no_empty_column(drawn: Any) -> None:
     axis, table = drawn.axes

@@ -1380,7 +1380,7 @@ def test_no_part_of_the_help_is_taken_for_markup(run: Run, monkeypatch: pytest.M
 
 def test_help_names_the_formats_of_the_readers(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "300")
-    assert "|".join(FORMATS) in run("fit", "--help")
+    assert ", ".join(FORMATS) in run("fit", "--help")
 
 
 def test_the_demo_prints_both_data_sets_and_where_to_go_on() -> None:

@@ -149,7 +149,7 @@ def test_equal_centers_are_not_compared_row_by_row(
     def refuse(*args: Any) -> None:
         raise AssertionError("rows were read again")
 
-    monkeypatch.setattr("gpucenters.blocks.padded_rows._dense_rows", refuse)
+    monkeypatch.setattr("gpucenters.solvers.close_scores.padded_rows", refuse)
     assert backend.host(model.predict(backend.array(X))).tolist() == [0, 0, 2]
 
 

@@ -43,6 +43,7 @@ from gpucenters.multiclass import (
     OutputCodeClassifier,
 )
 from gpucenters.multiclass.nested_dichotomies import code_book, random_tree, tree_of_distances
+from gpucenters.statistics import class_sums
 
 K = 8
 RNG = np.random.default_rng(0)
@@ -392,10 +393,8 @@ def test_wrong_arguments_are_named() -> None:
 
 
 def test_x_is_read_once(monkeypatch: Any) -> None:
-    from gpucenters.reductions import class_sums
-
-    calls, add = [], class_sums._add_in_partitions
-    monkeypatch.setattr(class_sums, "_add_in_partitions", lambda *a: (calls.append(1), add(*a))[1])
+    calls, add = [], class_sums.add_class_sums
+    monkeypatch.setattr(class_sums, "add_class_sums", lambda *a: (calls.append(1), add(*a))[1])
     with warnings.catch_warnings():
         OneVsRestClassifier(SparseMultinomialNB()).fit(scipy.sparse.csr_array(X), Y)
     assert len(calls) == 1

@@ -88,7 +88,9 @@ def test_labels_of_every_k_are_those_of_a_model_fitted_with_it(
         X, y, rows = _few_values(rng, classes)
         ks = list(range(1, X.shape[1] + 1))
         pairs = list(zip(backend.containers(X), backend.containers(rows), strict=True))
-        if isinstance(model, SparseMultinomialNB) and backend.name != "numpy":
+        if backend.name == "numpy":  # each problem takes one of the containers in turn
+            pairs = [pairs[seed % len(pairs)]]
+        elif isinstance(model, SparseMultinomialNB):
             ks, pairs = ks[::2], pairs[:2]  # many small steps, slow on the stand-ins
         for held, asked in pairs:
             every = quietly(clone(model).fit, held, y)
@@ -283,7 +285,7 @@ def real() -> dict[str, tuple[Any, np.ndarray]]:
     if not (DATA / "mpqa.tsv.gz").exists():
         pytest.skip(f"no data sets at {DATA}: set GPUCENTERS_DATA")
     with np.load(DATA / "singh.npz", allow_pickle=False) as file:
-        singh = file["X"], np.unique(file["y"], return_inverse=True)[1]
+        singh = file["X"][:, ::3], np.unique(file["y"], return_inverse=True)[1]
     return {
         "mpqa": _texts(DATA / "mpqa.tsv.gz"),
         "r8": _texts(DATA / "r8.train.tsv.gz"),
@@ -302,8 +304,8 @@ def test_scores_on_real_data_are_those_of_cross_validation_with_each_k(
     if isinstance(model, MahalanobisCenterClassifier):
         X = X[:, :200]
     if stored == "the other way":
-        X = X[::2, :1500].toarray() if data != "singh" else scipy.sparse.csc_matrix(X)
-        y = y[: X.shape[0]] if data == "singh" else y[::2]
+        X = X[::4, :600].toarray() if data != "singh" else scipy.sparse.csc_matrix(X)
+        y = y if data == "singh" else y[::4]
     if isinstance(model, SparseMultinomialNB):
         X = abs(X)
     scoring = [*EXACT, "neg_log_loss"] + (["f1", "roc_auc"] if y.max() == 1 else [])

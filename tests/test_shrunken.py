@@ -197,10 +197,11 @@ def test_sparse_data_stay_sparse() -> None:
         ({"threshold": "all"}, "threshold='all'"),
         ({"offset": "mean"}, "offset='mean'"),
         ({"offset": -0.5}, "offset=-0.5"),
+        ({"threshold": 10**400}, "threshold=1000"),
         ({"priors": "flat"}, "priors='flat'"),
         ({"k": 0}, "k=0"),
     ],
-    ids=str,
+    ids=lambda value: str(value)[:30],
 )
 def test_wrong_parameters_are_named(parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):

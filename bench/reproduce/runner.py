@@ -124,12 +124,16 @@ def _finish(experiment: Experiment, found: Found, settings: Settings, output: Pa
 
 def draw_all(experiments: Sequence[Experiment], output: Path) -> None:
     """Draw and sum up what is written in ``output`` already, as these experiments do now."""
-    for experiment in experiments:
-        path = output / f"{experiment.name}.json"
-        if path.exists():
-            kept = json.loads(path.read_text())
-            run = {key: kept[key] for key in ("settings", "machine")}
-            _show(experiment, kept["parts"], output, run)
+    written = [e for e in experiments if (output / f"{e.name}.json").exists()]
+    if not written:
+        raise SystemExit(
+            f"{output} has no numbers of these experiments: run them first, or name their folder "
+            "with --output."
+        )
+    for experiment in written:
+        kept = json.loads((output / f"{experiment.name}.json").read_text())
+        run = {key: kept[key] for key in ("settings", "machine")}
+        _show(experiment, kept["parts"], output, run)
     _summarise(output)
 
 

@@ -93,12 +93,14 @@ def compared(adata: Any, groupby: str, groups: Any, reference: Any) -> Compariso
         raise ValueError(f"the group {of!r} cannot be compared with itself: name other groups.")
     labels = [name for name in known if name in listed or name == of]
     others = [name for name in known if name not in labels]
-    rest = [_new_name("rest", known)] if others and of is None else []
+    rest, has_rest = "rest", bool(others) and of is None
+    while rest in known:
+        rest += "_"
     code_of = {name: labels.index(name) for name in labels}
-    code_of |= dict.fromkeys(others, len(labels) if rest else -1)
+    code_of |= dict.fromkeys(others, len(labels) if has_rest else -1)
     codes = [labels.index(name) for name in listed]
     return Comparison(
-        labels + rest,
+        [*labels, rest] if has_rest else labels,
         np.asarray([code_of[name] for name in known] + [-1])[of_cell],
         sorted(codes) if of is None else codes,
         None if of is None else labels.index(of),
@@ -113,12 +115,6 @@ def categories(adata: Any, column: str) -> tuple[list[Any], np.ndarray]:
         )
     found = pd.Series(pd.Categorical(adata.obs[column])).cat.remove_unused_categories().cat
     return found.categories.tolist(), found.codes.to_numpy()
-
-
-def _new_name(name: str, known: list[str]) -> str:
-    while name in known:
-        name += "_"
-    return name
 
 
 def _listed(groups: Any, known: list[str]) -> list[str]:

@@ -131,7 +131,7 @@ def backend_of(x: Any) -> Backend:
     if type(x) is np.ndarray:  # small problems ask often
         return HOST
     xp = array_namespace(x)
-    if is_numpy(xp):
+    if xp is numpy_namespace:
         return HOST
     return Backend(xp, array_api_compat.device(x.data if is_cuda_sparse(x) else x))
 

@@ -38,12 +38,9 @@ def to_floats(x: Array) -> list[float]:
     return to_numpy(x).tolist()
 
 
-def to_host(x: Any) -> Any:
-    """``x`` (an array of any library, or host values) on the host.
-
-    For small problems, whose steps would each wait for a device.
-    """
-    return to_numpy(x)
+#: ``to_host(x)``: an array of any library, or host values, on the host. For small problems, whose
+#: steps would each wait for a device.
+to_host: Callable[[Any], Any] = to_numpy
 
 
 def writable(x: Array) -> Array:

@@ -33,7 +33,9 @@ def scale_rows(
     offsets: np.ndarray, indices: np.ndarray, values: np.ndarray, factors: np.ndarray
 ) -> None:
     """Multiply the entries of each row by the row's factor, in place (of the values' type)."""
-    width = _width(indices)
+    width = np.iinfo(
+        indices.dtype
+    ).max  # (the loop takes the number of columns, and reads no index)
     tools.csr_scale_rows(factors.shape[0], width, offsets, indices, values, factors)
 
 
@@ -107,11 +109,6 @@ def subtract_rows(table: np.ndarray, labels: np.ndarray, out: np.ndarray) -> Non
     n = out.shape[0]
     offsets, minus = np.arange(n + 1, dtype=labels.dtype), np.full(n, -1.0)
     add_product(offsets, labels, minus, table, out)
-
-
-def _width(indices: np.ndarray) -> int:
-    # The loop that scales rows takes the number of columns and reads no index.
-    return np.iinfo(indices.dtype).max
 
 
 def _answers_are_right(kind: type[np.signedinteger]) -> bool:

@@ -20,7 +20,7 @@ import gpucenters
 from .check import check
 from .fit import fit
 from .inspect import inspect
-from .options import AsJson, Device, with_groups
+from .options import AsJson, Device, check_device, with_groups
 from .output import console, say, show_json, show_table
 from .path import path
 from .permute import permute
@@ -71,6 +71,8 @@ def _ending(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def run(**options: Any) -> None:
         try:
+            if "device" in options:
+                check_device(options["device"])
             command(**options)
             sys.stdout.flush()
         except BrokenPipeError:
@@ -95,7 +97,7 @@ def _drop_output() -> None:
 
 
 for command in (fit, predict, select, path, permute, inspect, devices, demo, check):
-    app.command()(with_groups(_ending(command)))
+    app.command()(_ending(with_groups(command)))
 
 
 def _show_version(wanted: bool) -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ..readers.data import Options
 
 _FEW = 20  # samples, of which classes may have one
+#: Of the readers, which are not loaded for help.
+_FORMATS = "tsv|csv|lines|svmlight|npz|npy|parquet|feather|h5ad|sentiment140|all|folder|newsgroups"
 _SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
 
 
@@ -36,7 +38,7 @@ def option(help: str, *names: str, values: str = "", panel: str | None = None, *
         def complete(incomplete: str) -> list[str]:
             return [value for value in choices if value.startswith(incomplete)]
 
-        more |= {"parser": parse, "autocompletion": complete, "metavar": values}
+        more = {"parser": parse, "autocompletion": complete, "metavar": values} | more
     return typer.Option(*names, help=help, rich_help_panel=panel, **more)
 
 
@@ -48,15 +50,14 @@ def _check_share(value: float | None) -> float | None:
     return value
 
 
-def _check_device(name: str) -> str:
-    """The name of a device that can be used: others are refused before any work."""
+def check_device(name: str) -> None:
+    """Raise for a device that is unknown, or cannot be used, before any work."""
     from ..arrays.backend import resolve_backend
 
     try:
         resolve_backend(name, None)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
-    return name
 
 
 def _check_encoding(name: str | None) -> str | None:
@@ -69,10 +70,7 @@ def _check_encoding(name: str | None) -> str | None:
 
 share_of_samples = partial(option, callback=_check_share)
 device_option = partial(
-    option,
-    *("Where to work.", "--device", "-d"),
-    metavar="auto|cpu|cuda|cuda:N",
-    callback=_check_device,
+    option, *("Where to work.", "--device", "-d"), metavar="auto|cpu|cuda|cuda:N"
 )
 DataPath = Annotated[
     str, typer.Argument(metavar="DATA", help="A file or folder of data; - is stdin.")
@@ -90,9 +88,9 @@ class DataOptions:
     format: Annotated[
         str | None,
         _of_data(
-            "Where the name does not say it.",
-            values="tsv|csv|lines|svmlight|npz|npy|parquet|feather|h5ad|sentiment140|all|folder|"
-            "newsgroups",
+            f"Where the name does not say it: {_FORMATS.replace('|', ', ')}.",
+            values=_FORMATS,
+            metavar="NAME",
         ),
     ] = None
     label: Annotated[

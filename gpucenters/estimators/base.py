@@ -202,11 +202,8 @@ class LinearClassifier(Classifier):
             coef_ = self._widened(xp.permute_dims(coef, (1, 0)), ctx)
             intercept = offset - shift @ coef
             if self._fitted.met is not None:
-                if coef_.shape[0] == 1:
-                    coef_ = xp.concat([-coef_ / 2, coef_ / 2])
-                    intercept = xp.concat([-intercept / 2, intercept / 2])
-                coef_ = self._of_every_class(coef_, xp.zeros_like(coef_[0, :]))
-                intercept = self._of_every_class(intercept, xp.zeros_like(intercept[0]) - math.inf)
+                coef_ = self._decided_by_class(coef_, 0.0)
+                intercept = self._decided_by_class(intercept, -math.inf)
             return read_only(coef_), read_only(intercept)
 
         decision: Any = self._decision()

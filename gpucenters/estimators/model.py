@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Callable
 from dataclasses import replace
@@ -235,6 +236,12 @@ class Classifier(ClassifierMixin, BaseEstimator):
         index[list(met)] = np.arange(len(met))
         return xp.take(found, self._fitted.backend.asarray(index), axis=0)
 
+    def _decided_by_class(self, found: Array, of_others: float) -> Array:
+        """`_of_every_class` of rows of a decision, of which two classes have one."""
+        xp = array_namespace(found)
+        found = xp.concat([-found / 2, found / 2]) if found.shape[0] == 1 else found
+        return self._of_every_class(found, xp.full_like(found[0, ...], of_others))
+
     # --- predicting ----------------------------------------------------------------------------
 
     def _log_prior_of_met(self) -> list[float]:
@@ -268,11 +275,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
             return scores, backend
         with self._fitted.backend.current():
             xp = array_namespace(scores)
-            by_class = xp.permute_dims(scores, (1, 0))
-            if scores.shape[1] == 1:
-                by_class = xp.concat([-by_class / 2, by_class / 2])
-            never = xp.full_like(by_class[0, :], -np.inf)
-            return xp.permute_dims(self._of_every_class(by_class, never), (1, 0)), backend
+            by_class = self._decided_by_class(xp.permute_dims(scores, (1, 0)), -math.inf)
+            return xp.permute_dims(by_class, (1, 0)), backend
 
     def _finite_rows(
         self, X: Any, method: str, task: Callable[[Block, Context], Array], overflow: str

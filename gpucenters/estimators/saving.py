@@ -29,19 +29,7 @@ def pack_model(
 ) -> tuple[dict[str, Any], np.ndarray | None]:
     """A fitted model as JSON, and the columns of X that it keeps, where others go.
 
-    Parameters
-    ----------
-    model : Classifier
-    packer : Packer
-    full : bool
-        As the method ``save`` has it.
-    narrow : bool, default=False
-        Whether the model may become one of the features of its support alone.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As the method ``save``.
+    Others may go only if it is ``narrow``: it becomes a model of its selected features alone.
     """
     name, columns = type(model).__name__, None
     if name not in _KINDS or _models.found(_KINDS[name]) is not type(model):
@@ -56,12 +44,14 @@ def pack_model(
     if narrow and not kept.reads_all_features:
         columns = model.support_
         fitted, params, known = _of_columns(columns, fitted, params, known)
-    with fitted.backend.current():
+    backend = fitted.backend
+    with backend.current():
         section = {
             "class": name,
             "params": {n: packer.pack(v, n) for n, v in params.items()},
             "attributes": {n: packer.pack(v, n) for n, v in known.items()},
-            "device": _device_name(fitted.backend),
+            # Models of other libraries are loaded on the CPU.
+            "device": f"cuda:{backend.device.id}" if is_cupy(backend.xp) else "cpu",
             "fitted": {n: packer.pack(getattr(fitted, n), n) for n in _FITTED},
         }
     return section, columns
@@ -111,22 +101,12 @@ def _of_columns(
     return fitted, params | {"k": k}, known
 
 
-def _device_name(backend: Backend) -> str:
-    """The name of a CUDA device; models of other libraries are loaded on the CPU."""
-    return f"cuda:{backend.device.id}" if is_cupy(backend.xp) else "cpu"
-
-
 def unpack_model(
     section: dict[str, Any], arrays: list[np.ndarray], backend: Backend | None
 ) -> tuple[Any, Unpacker]:
     """The model that was packed, and what unpacks the other sections of its file.
 
-    Parameters
-    ----------
-    section : dict
-    arrays : list of NumPy arrays
-    backend : Backend or None
-        None is where the model was saved, or the host where that cannot be used.
+    ``backend`` None is where the model was saved, or the host where that cannot be used.
     """
     if section["class"] not in _KINDS:
         raise ValueError(f"this gpucenters does not know the model {section['class']!r}.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -30,23 +31,14 @@ def is_determined(estimator: Any) -> bool:
     return isinstance(estimator, StatisticsClassifier) and estimator.class_weight is None
 
 
-def has(name: str) -> Callable[[Method], Method]:
-    """Of methods that only some binary models have."""
-
-    def check(self: Any) -> bool:
-        getattr(self.estimator, name)
-        return True
-
+def where(check: Callable[[Any], Any]) -> Callable[[Method], Method]:
+    """Of methods that are there where ``check(self)`` is true and raises no AttributeError."""
     return available_if(check)
 
 
-def _of_statistics(method: Method) -> Method:
-    """Of methods for models that class statistics determine."""
-
-    def check(self: Any) -> bool:
-        return is_determined(self.estimator)
-
-    return available_if(check)(method)
+def has(name: str) -> Callable[[Method], Method]:
+    """Of methods that only some binary models have."""
+    return where(attrgetter(f"estimator.{name}"))
 
 
 class Copies:
@@ -84,7 +76,7 @@ class Copies:
         joint.k = k
         return self._with(joint, models, k=k)
 
-    @_of_statistics
+    @where(lambda self: is_determined(self.estimator))
     def to(self, device: str) -> Self:
         """A fitted copy that lives on another device, of a model that class statistics determine.
 
@@ -101,7 +93,7 @@ class Copies:
         models = [m.to(device) if hasattr(m, "to") else m for m in self.estimators_]
         return self._with(joint, models, device=device)
 
-    @_of_statistics
+    @where(lambda self: is_determined(self.estimator))
     def save(self, path: Any) -> None:
         """Write the fitted model to one portable file, for `gpucenters.load`.
 
@@ -157,14 +149,7 @@ def joint_model(decomposition: Any) -> StatisticsClassifier:
 
 
 def pack_decomposition(decomposition: Any, packer: Packer) -> dict[str, Any]:
-    """The sections of a file: of the joint model, and of all else.
-
-    Parameters
-    ----------
-    decomposition : Decomposition
-        Fitted.
-    packer : Packer
-    """
+    """The sections of a file: of the joint model, and of all else."""
     joint, name = joint_model(decomposition), type(decomposition).__name__
     if name not in _KINDS or _models.found(_KINDS[name]) is not type(decomposition):
         raise TypeError(f"model files hold the models of gpucenters, and {name} is none of them.")
@@ -179,14 +164,7 @@ def pack_decomposition(decomposition: Any, packer: Packer) -> dict[str, Any]:
 
 
 def unpack_decomposition(section: dict[str, Any], joint: Any, unpacker: Unpacker) -> Any:
-    """The decomposition that was packed, around its joint model.
-
-    Parameters
-    ----------
-    section : dict
-    joint : StatisticsClassifier
-    unpacker : Unpacker
-    """
+    """The decomposition that was packed, around its joint model."""
     if not isinstance(joint, StatisticsClassifier) or FittedModel(joint).state.statistics is None:
         raise ValueError("it has no class statistics.")
     if section["class"] not in _KINDS:

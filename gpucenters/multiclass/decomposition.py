@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Self, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
 
 import numpy as np
 from sklearn import get_config
@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from ..arrays.backend import Backend
@@ -35,10 +34,7 @@ from ..estimators.validation import (
 )
 from ..solvers.decisions import scores_of_each
 from ..statistics import Statistics
-from .copies import Copies, is_determined
-
-Method = TypeVar("Method", bound=Callable[..., Any])
-
+from .copies import Copies, is_determined, where
 
 # The model of a binary problem in which all classes are on one side.
 
@@ -69,15 +65,9 @@ class ConstantClassifier(ClassifierMixin, BaseEstimator):
     predict = decision_function
 
 
-def _of_streams(method: Method) -> Method:
-    """Of ``partial_fit``, which not all have in the class that does what is not done here."""
-
-    def check(self: Any) -> bool:
-        if not is_determined(self.estimator):
-            _ = super(Decomposition, self).partial_fit  # an AttributeError where there is none
-        return True
-
-    return available_if(check)(method)
+def _takes_batches(self: Any) -> bool:
+    """Whether statistics do, or the class of scikit-learn, which may have no ``partial_fit``."""
+    return is_determined(self.estimator) or bool(super(Decomposition, self).partial_fit)
 
 
 class Decomposition(Copies):
@@ -167,7 +157,7 @@ class Decomposition(Copies):
         self.__dict__ = new.__dict__
         return self
 
-    @_of_streams
+    @where(_takes_batches)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, **partial_fit_params: Any) -> Self:
         """Add a batch of samples; the binary models are solved when they are first asked for.
 

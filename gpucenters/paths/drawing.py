@@ -223,14 +223,20 @@ def _legend(ax: Any) -> None:
     legend(ax, handles, names, literal(names), 0.5 if len(names) > _MOST_INSIDE else 0.0)
 
 
-def draw_frequency(path: Any, ax: Any, *, n: int, feature_names: Any) -> Any:
+def _checked_names(n: Any, feature_names: Any, n_features: int) -> np.ndarray | None:
+    """The names that are given; raises where they, or n, the number of rows, are wrong."""
+    if isinstance(n, bool) or not isinstance(n, numbers.Integral) or n < 1:
+        raise ValueError(f"n={n!r} is not valid: use a number of features of at least 1.")
+    names = None if feature_names is None else np.asarray(feature_names)
+    if names is not None and names.shape != (n_features,):
+        raise ValueError(f"feature_names has shape {names.shape}, but X has {n_features} features.")
+    return names
+
+
+def draw_frequency(path: Any, ax: Any, *, n: Any, feature_names: Any) -> Any:
     """How often features are selected at each k, as an image with one row a feature."""
-    frequency = path.selection_frequency
-    names = path.feature_names if feature_names is None else np.asarray(feature_names)
-    if names is not None and names.shape != (path.n_features,):
-        raise ValueError(
-            f"feature_names has shape {names.shape}, but X has {path.n_features} features."
-        )
+    given = path.feature_names if feature_names is None else feature_names
+    names, frequency = _checked_names(n, given, path.n_features), path.selection_frequency
     # Those that are selected most often and soonest: by the mean over the ks.
     total = np.asarray(frequency.sum(axis=0)).ravel()
     chosen = np.argsort(-total, kind="stable")[:n]
@@ -295,12 +301,11 @@ def plot_centers(
     estimator = getattr(estimator, "best_estimator_", estimator)  # of a search
     check_center_classifier(estimator, "plot_centers")
     check_is_fitted(estimator)
-    if isinstance(n, bool) or not isinstance(n, numbers.Integral) or n < 1:
-        raise ValueError(f"n={n!r} is not valid: use a number of features of at least 1.")
+    names = _checked_names(n, feature_names, estimator.n_features_in_)
     chosen = estimator.ranking_[:n]
     position = np.searchsorted(estimator.support_, chosen)
     centers = to_numpy(estimator.centers_)[:, position]
-    names = _feature_names(estimator, feature_names)[position if feature_names is None else chosen]
+    names = estimator.get_feature_names_out()[position] if names is None else names[chosen]
     scale = estimator.scale_
     if scaled is None:
         scaled = scale is not None and getattr(estimator, "scale", None) != "dispersion"
@@ -309,18 +314,6 @@ def plot_centers(
             raise ValueError("scaled=True needs a model with scale_, as one with scale='std' has.")
         centers = (centers - centers.mean(axis=0)) / to_numpy(scale)[chosen]
     return _draw_centers(centers, names, estimator.classes_.tolist(), ax, scaled)
-
-
-def _feature_names(estimator: Any, feature_names: Any) -> np.ndarray:
-    """Names of the features of the support, or those that are given, of all features."""
-    if feature_names is None:
-        return np.asarray(estimator.get_feature_names_out())
-    names = np.asarray(feature_names)
-    if names.shape != (estimator.n_features_in_,):
-        raise ValueError(
-            f"feature_names has shape {names.shape}, but X has {estimator.n_features_in_} features."
-        )
-    return names
 
 
 def _draw_centers(centers: np.ndarray, names: Any, classes: Any, ax: Any, scaled: bool) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import json
-import numbers
 from typing import Any, Self
 
 import numpy as np
@@ -295,12 +294,27 @@ class SparsityPath:
         matplotlib Axes
             One row for each feature, the one that is selected most on top.
         """
-        if isinstance(n, bool) or not isinstance(n, numbers.Integral) or n < 1:
-            raise ValueError(f"n={n!r} is not valid: use a number of features of at least 1.")
-        return drawing.draw_frequency(self, ax, n=int(n), feature_names=feature_names)
+        return drawing.draw_frequency(self, ax, n=n, feature_names=feature_names)
 
     def __str__(self) -> str:
-        return _as_text(self)
+        """The path as a table with bars, for the terminal."""
+        parts = []
+        for scoring in self.scorings:
+            rows = _table(self, scoring)
+            low, high = (f"{f(row[1] for row in rows):.3f}" for f in (min, max))
+            cells = [["k", "mean", "std", low + high.rjust(_BAR - len(low)), ""]]
+            for k, mean, std, length, marks in rows:
+                cells.append([f"{k:,}", f"{mean:.3f}", f"{std:.3f}", _bar(length), marks])
+            widths = [max(len(row[i]) for row in cells) for i in range(5)]
+            lines = [
+                "  ".join(
+                    cell.rjust(w) if i < 3 else cell.ljust(w)
+                    for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+                ).rstrip()
+                for row in cells
+            ]
+            parts.append("\n".join([_title(self, scoring), *lines]))
+        return "\n\n".join(parts)
 
     def __repr__(self) -> str:
         scorings = ", ".join(self.scorings)
@@ -308,7 +322,29 @@ class SparsityPath:
         return f"<SparsityPath{of}: {len(self.ks)} ks, {self.n_folds} folds, {scorings}>"
 
     def _repr_html_(self) -> str:
-        return _as_html(self)
+        """The path as tables with bars, for notebooks."""
+        right = ' style="text-align:right"'
+        parts = []
+        for scoring in self.scorings:
+            rows = []
+            for k, mean, std, length, marks in _table(self, scoring):
+                bar = (
+                    '<div style="background:currentColor;opacity:.5;height:.8em;'
+                    f'width:{8 * length:.2f}em"></div>'
+                )
+                cells = "".join(
+                    f"<td{right}>{cell}</td>" for cell in (f"{k:,}", f"{mean:.3f}", f"{std:.3f}")
+                )
+                weight = ' style="font-weight:bold"' if marks else ""
+                rows.append(f"<tr{weight}>{cells}<td>{bar}</td><td>{marks}</td></tr>")
+            head = "".join(f"<th{right}>{cell}</th>" for cell in ("k", "mean", "std"))
+            title = html.escape(_title(self, scoring))
+            parts.append(
+                f"<details open><summary>{title}</summary><table><thead><tr>{head}<th></th>"
+                "<th></th></tr></thead>"
+                f"<tbody>{''.join(rows)}</tbody></table></details>"
+            )
+        return "<div>" + "".join(parts) + "</div>"
 
 
 def _numbers(values: np.ndarray) -> list[list[float | str | None]]:
@@ -318,9 +354,6 @@ def _numbers(values: np.ndarray) -> list[list[float | str | None]]:
         return x if np.isfinite(x) else None if np.isnan(x) else str(x)
 
     return [[plain(x) for x in row] for row in values.tolist()]
-
-
-# A sparsity path as text and as HTML.
 
 
 def _table(path: SparsityPath, scoring: str) -> list[tuple[int, float, float, float, str]]:
@@ -356,51 +389,3 @@ def _title(path: SparsityPath, scoring: str) -> str:
 def _bar(length: float) -> str:
     eighths = round(length * _BAR * 8)
     return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8]).rstrip()
-
-
-def _as_text(path: SparsityPath) -> str:
-    """The path as a table with bars, for the terminal."""
-    parts = []
-    for scoring in path.scorings:
-        rows = _table(path, scoring)
-        low, high = (f"{f(row[1] for row in rows):.3f}" for f in (min, max))
-        cells = [["k", "mean", "std", low + high.rjust(_BAR - len(low)), ""]]
-        for k, mean, std, length, marks in rows:
-            cells.append([f"{k:,}", f"{mean:.3f}", f"{std:.3f}", _bar(length), marks])
-        widths = [max(len(row[i]) for row in cells) for i in range(5)]
-        lines = [
-            "  ".join(
-                cell.rjust(w) if i < 3 else cell.ljust(w)
-                for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in cells
-        ]
-        parts.append("\n".join([_title(path, scoring), *lines]))
-    return "\n\n".join(parts)
-
-
-def _as_html(path: SparsityPath) -> str:
-    """The path as tables with bars, for notebooks."""
-    right = ' style="text-align:right"'
-    parts = []
-    for scoring in path.scorings:
-        rows = []
-        for k, mean, std, length, marks in _table(path, scoring):
-            bar = (
-                '<div style="background:currentColor;opacity:.5;height:.8em;'
-                f'width:{8 * length:.2f}em"></div>'
-            )
-            cells = "".join(
-                f"<td{right}>{cell}</td>" for cell in (f"{k:,}", f"{mean:.3f}", f"{std:.3f}")
-            )
-            weight = ' style="font-weight:bold"' if marks else ""
-            rows.append(f"<tr{weight}>{cells}<td>{bar}</td><td>{marks}</td></tr>")
-        head = (
-            f"<tr><th{right}>k</th><th{right}>mean</th><th{right}>std</th><th></th><th></th></tr>"
-        )
-        title = html.escape(_title(path, scoring))
-        parts.append(
-            f"<details open><summary>{title}</summary><table><thead>{head}</thead>"
-            f"<tbody>{''.join(rows)}</tbody></table></details>"
-        )
-    return "<div>" + "".join(parts) + "</div>"

@@ -253,8 +253,6 @@ def _csr_rows(path: Any, X: Any, limit: float) -> Any:
 
 def _labels(path: Any, obs: Any, options: Options) -> np.ndarray | None:
     """The labels of a column of obs."""
-    from anndata.io import read_elem
-
     if not hasattr(obs, "keys"):
         what = "obs is of a version of anndata before 0.7: read and write it by a newer one."
         raise ReadError(path, what)
@@ -263,22 +261,18 @@ def _labels(path: Any, obs: Any, options: Options) -> np.ndarray | None:
     if at is None:
         return None
     name = header[at]
-    _check_size(path, obs[name], options.limit())
-    values = np.asarray(read_elem(obs[name]), dtype=object)
+    values = np.asarray(_column(path, obs[name], options.limit()), dtype=object)
     found = [_plain(value) for value in values]
     return as_labels(found, path, f"obs[{name!r}]", mask=options.masks_labels)
 
 
 def _ids(path: Any, obs: Any, options: Options) -> list[str] | None:
     """The names of the cells, where they are asked for."""
-    from anndata.io import read_elem
-
     if options.id is None:
         return None
     if options.id not in obs:
         raise ReadError(path, f"there is no column {options.id!r} for id= in obs.")
-    _check_size(path, obs[options.id], options.limit())
-    return [str(value) for value in read_elem(obs[options.id])]
+    return [str(value) for value in _column(path, obs[options.id], options.limit())]
 
 
 def _plain(value: Any) -> Any:
@@ -289,22 +283,22 @@ def _plain(value: Any) -> Any:
 
 def _names(path: Any, var: Any, limit: float) -> np.ndarray:
     """The names of the features."""
-    from anndata.io import read_elem
-
     index = getattr(var, "attrs", {}).get("_index", "_index")
     if not hasattr(var, "keys") or index not in var:
         raise ReadError(path, "var has no index of names.")
-    _check_size(path, var[index], limit)
-    names = [str(name) for name in read_elem(var[index])]
+    names = [str(name) for name in _column(path, var[index], limit)]
     longest = max(map(len, names), default=0)
     if longest > LONGEST_LABEL:
         raise ReadError(path, f"a name in var has {longest:,} characters.")
     return np.asarray(names)
 
 
-def _check_size(path: Any, element: Any, limit: float) -> None:
-    """Raise where a column holds more than may be held."""
+def _column(path: Any, element: Any, limit: float) -> Any:
+    """The values of a column, unless they are more than may be held."""
+    from anndata.io import read_elem
+
     parts = [element] if hasattr(element, "shape") else list(element.values())
     sizes = [part.size * part.dtype.itemsize for part in parts if hasattr(part, "dtype")]
     if sum(sizes) > limit:
         raise too_large(path, limit)
+    return read_elem(element)

@@ -46,9 +46,6 @@ _SEP_LINE = re.compile("sep=(.)\r?\n")  # by which Excel is told
 _COMMA = re.compile(r"[-+]?\d*,\d+(?:[eE][-+]?\d+)?")
 _THOUSANDS = re.compile(r"[-+]?\d{1,3}([,.' \u00a0\u202f])\d{3}(?:\1\d{3})*(?:[.,]\d*)?")
 
-#: The samples of some rows: features or texts, labels and names, of which some may be missing.
-Part = tuple[Any, list[str | None], list[str]]
-
 
 def line_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
     """Batches of a file with one text a line."""
@@ -98,17 +95,13 @@ def table_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
     else:
         parts = table.texts(kind(lines, path, sep, number), rows)
     counts, start, first_value = columns.numbers[:1] == [0] and options.features is None, 0, 0.0
-    for X, labels, ids in parts:
+    for part in parts:
         if counts:
-            first_value = first_value if start else X[0, 0]
-            rows_of_part = np.arange(start, start + len(X)) + first_value
-            counts = first_value in (0, 1) and np.array_equal(X[:, 0], rows_of_part)
-        start += len(X)
-        y = None
-        if columns.label is not None:
-            missing = np.asarray([label is None for label in labels])
-            y = masked(np.asarray([label for label in labels if label is not None]), missing)
-        yield Data(X, y, columns.feature_names, None if columns.id is None else ids)
+            first_value = first_value if start else part.X[0, 0]
+            rows_of_part = np.arange(start, start + len(part)) + first_value
+            counts = first_value in (0, 1) and np.array_equal(part.X[:, 0], rows_of_part)
+        start += len(part)
+        yield part
     if counts and start >= _COUNTED:
         what = f"the column {names[0]!r} counts the rows, as an index, and is read as a feature:"
         what += f" say id={names[0]!r} where it names the samples, or drop={names[0]!r}."
@@ -165,12 +158,19 @@ class _TextTable:
         default = MISSING if columns.text is None else [""]
         self.na = default if options.na is None else options.na
 
-    def texts(self, table: TabRows | CsvRows, rows: int) -> Iterator[Part]:
+    def texts(self, table: TabRows | CsvRows, rows: int) -> Iterator[Data]:
         """Texts, so many at a time."""
         found = iter(table)
         while batch := [self._sample(table, fields) for fields in islice(found, rows)]:
-            texts, labels, ids = map(list, zip(*batch, strict=True))
-            yield texts, labels, ids
+            yield self._data(*map(list, zip(*batch, strict=True)))
+
+    def _data(self, X: Any, labels: list[str | None], ids: list[str]) -> Data:
+        """Some rows; labels that are None are missing."""
+        y = None
+        if self.columns.label is not None:
+            missing = np.asarray([label is None for label in labels])
+            y = masked(np.asarray([label for label in labels if label is not None]), missing)
+        return Data(X, y, self.columns.feature_names, None if self.columns.id is None else ids)
 
     def _sample(
         self, table: TabRows | CsvRows, fields: list[str]
@@ -205,7 +205,7 @@ class _TextTable:
                 raise table.error(fault, columns.label)
         return label, "" if columns.id is None else fields[columns.id]
 
-    def numbers(self, lines: _Lines, number: int, rows: int) -> Iterator[Part]:
+    def numbers(self, lines: _Lines, number: int, rows: int) -> Iterator[Data]:
         """Numbers, of so many lines at most at a time; the first has this number."""
         by_arrow = find_spec("pyarrow") is not None
         size = max(_BLOCK, _OF_COLUMN * len(self.columns.names))
@@ -217,10 +217,10 @@ class _TextTable:
                 found = self._by_python(table, after)
                 after = table.next_line
             number = after
-            if len(found[0]):
+            if len(found):
                 yield found
 
-    def _by_arrow(self, block: str) -> Part | None:
+    def _by_arrow(self, block: str) -> Data | None:
         """The rows of a block; None where it has a fault, or has to be read more carefully."""
         import pyarrow as pa
         from pyarrow import csv
@@ -260,9 +260,10 @@ class _TextTable:
         mask = options.masks_labels
         faults = any(not mask if x is None else label_fault(x) for x in {*labels})
         holds = np.isfinite(X) if options.missing == "error" else ~np.isinf(X)
-        return None if faults or None in ids or not holds.all() else (X, labels, ids)
+        is_whole = not faults and None not in ids and holds.all()
+        return self._data(X, labels, ids) if is_whole else None
 
-    def _by_python(self, table: CsvRows, after: int) -> Part:
+    def _by_python(self, table: CsvRows, after: int) -> Data:
         """The rows up to a line; a fault is raised with its place."""
         X, labels, ids = [], [], []
         for fields in table:
@@ -272,7 +273,7 @@ class _TextTable:
             ids.append(id)
             if table.next_line >= after:
                 break
-        return np.asarray(X), labels, ids
+        return self._data(np.asarray(X), labels, ids)
 
     def _values(self, table: CsvRows, fields: list[str]) -> np.ndarray:
         """The numbers of a row."""

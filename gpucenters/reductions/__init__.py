@@ -1,5 +1,6 @@
-"""Passes over the values of a block: one file each, with the ways for dense and for sparse data.
+"""Passes over the values of a block, with the ways for dense and for sparse data.
 
-Class sums and moments, sorted columns for medians, products, scatter matrices, distances, and sums
-over segments of features: functions of a `Block`, its samples and a context.
+Class sums and moments, sorted columns and their medians, products, scatter matrices, distances,
+sums over segments of features, and columns under permuted labels: functions of a `Block`, its
+samples and a context.
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -224,14 +224,13 @@ def _add_by_loops(
     total, square, sum_of_squares, nonzero = _flat(into, matrix.backend.xp)
     codes, weights, square_factors = samples.codes, samples.sample_weight, samples.square_factors
     kind, m = _key_type(into), into.total.shape[1]
-    buffers = None
+    keys, numbers = np.empty(ctx.chunk, kind), np.empty(ctx.chunk)
+    positions = np.arange(ctx.chunk, dtype=matrix.indices.dtype)
     for e in matrix.entries(ctx, *cut):
         count, rows, span = e.minor.shape[0], e.last - e.first, slice(e.first, e.last)
-        if buffers is None:
-            buffers = _Buffers.of(ctx.chunk, kind, e.minor.dtype)
-        key, x = e.minor, buffers.x[:count]
+        key, x = e.minor, numbers[:count]
         if samples.n_classes > 1:
-            key = buffers.key[:count]
+            key = keys[:count]
             sparsetools.repeat_per_row(codes[span].astype(kind) * kind(m), e.offsets, e.minor, key)
             np.add(key, e.minor, out=key, casting="unsafe")
         if weights is None and e.values.dtype == np.float64:
@@ -249,28 +248,14 @@ def _add_by_loops(
         if sum_of_squares is not None:
             values = x if weights is None else e.values.astype(np.float64)
             by_row = np.zeros(rows)
-            sparsetools.row_dots(e.offsets, buffers.positions[:count], x, values, by_row)
+            sparsetools.row_dots(e.offsets, positions[:count], x, values, by_row)
             sparsetools.add_at(sum_of_squares, codes[span].astype(e.minor.dtype), by_row)
         if square is not None:
-            squares = buffers.x[:count]
+            squares = numbers[:count]
             np.multiply(x, x if weights is None else e.values, out=squares, casting="unsafe")
             if square_factors is not None:
                 sparsetools.scale_rows(e.offsets, e.minor, squares, square_factors[span])
             sparsetools.add_at(square, key, squares)
-
-
-@dataclass(frozen=True)
-class _Buffers:
-    """Memory that one thread reuses for each run."""
-
-    key: np.ndarray
-    x: np.ndarray
-    positions: np.ndarray
-
-    @classmethod
-    def of(cls, size: int, key: type[np.signedinteger], index: np.dtype) -> _Buffers:
-        """Buffers for ``size`` entries with keys and indices of these types."""
-        return cls(np.empty(size, key), np.empty(size), np.arange(size, dtype=index))
 
 
 def _key_type(into: RawSums) -> type[np.signedinteger]:

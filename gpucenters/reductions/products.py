@@ -145,7 +145,11 @@ def _sparse_products(
     most = max(1, ctx.budget // (32 * widest * sum(matrix.shape)))
     for first, last in ranges(len(parts), most):
         group = parts[first:last]
-        wide = _wide_product(matrix, [(columns, coef) for columns, _, coef in group], ctx)
+        wide = _spread(matrix, [(columns, coef) for columns, _, coef in group])
+        if matrix.has_compiled_loops:
+            wide, _ = _product_by_loops(matrix, wide, ctx)
+        else:
+            wide = _product_by_library(matrix, wide, ctx)
         ends = np.cumsum([coef.shape[1] for _, _, coef in group]).tolist()
         for (a, b), (_, shift, coef) in zip(pairwise([0, *ends]), group, strict=True):
             found.append(wide[:, a:b] - shift @ coef)
@@ -193,16 +197,6 @@ def _add_sparse_products(
     held = sparse_module(xp).csr_matrix((x, part.indices, ends), shape=(rows.shape[0], d))
     found = xp.reshape(assume_canonical(held) @ xp.reshape(coef, (d, -1)), (-1, *shape))
     out[:, :, rows] += xp.permute_dims(found, (1, 2, 0))
-
-
-def _wide_product(
-    matrix: SparseBlock, parts: list[tuple[SparseArray, SparseArray]], ctx: Context
-) -> SparseArray:
-    """``X[:, columns] @ coef`` of each part, side by side."""
-    wide = _spread(matrix, parts)
-    if matrix.has_compiled_loops:
-        return _product_by_loops(matrix, wide, ctx)[0]
-    return _product_by_library(matrix, wide, ctx)
 
 
 def _spread(matrix: SparseBlock, parts: list[tuple[SparseArray, SparseArray]]) -> SparseArray:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
 from typing import Protocol
 
@@ -163,10 +164,7 @@ class DistanceTerms:
 
 
 def _largest(distances: list[Array]) -> Array:
-    xp, found = array_namespace(distances[0]), distances[0]
-    for d in distances[1:]:
-        found = xp.maximum(found, d)
-    return found
+    return reduce(array_namespace(distances[0]).maximum, distances)
 
 
 def segment_totals(values: Array, cuts: list[int]) -> Array:

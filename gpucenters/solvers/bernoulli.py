@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from .._docstrings import filled
-from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.functions import (
     array_namespace,
@@ -21,7 +20,7 @@ from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import Samples
 from ..blocks.transforms import Binarized
-from ..statistics.base import Recipe
+from ..statistics.base import Recipe, Statistics
 from ..statistics.class_sums import ClassSums
 from .centers import SparseCenters
 from .data import as_number, check_alpha, solve_from_data
@@ -143,19 +142,16 @@ def solve_bernoulli(sums: ClassSums, ctx: Context, alpha: float) -> BernoulliCen
 
 def bernoulli_ratio(sums: ClassSums, ctx: Context) -> Array:
     """The gain without smoothing, half of the G statistic of each 2 x K table: (m,)."""
-    backend, weight, (k, m) = sums.backend, sums.class_weight, sums.shape
-
-    def gain(part: slice) -> Array:
-        return bernoulli_gain(sums.total[:, part], weight, 0.0, backend)
-
-    return backend.xp.concat(ctx.map_columns(gain, m, k))
+    k, m = sums.shape
+    parts = ctx.map_columns(lambda part: bernoulli_gain(sums.total[:, part], sums, 0.0), m, k)
+    return sums.backend.xp.concat(parts)
 
 
-def bernoulli_gain(total: Array, weights: list[float], alpha: float, backend: Backend) -> Array:
-    """The gain of features, (d,), from class sums, (K, d), and W_c: see `_gain`."""
-    weight = backend.asarray(weights)[:, None]
-    f, rest = (backend.xp.sum(count, axis=0) for count in _counts(total, weight, alpha))
-    return _gain(total, f, rest, weights, weight, alpha)
+def bernoulli_gain(total: Array, classes: Statistics | Samples, alpha: float) -> Array:
+    """The gain of features, (d,), from class sums, (K, d): see `_gain`."""
+    weight, xp = classes.backend.asarray(classes.class_weight)[:, None], classes.backend.xp
+    f, rest = (xp.sum(count, axis=0) for count in _counts(total, weight, alpha))
+    return _gain(total, f, rest, classes.class_weight, weight, alpha)
 
 
 def _gain(

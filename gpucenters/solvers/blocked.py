@@ -121,8 +121,8 @@ class BernoulliBlocks(WithinBlocks):
     def _add(self, part: slice, statistics: Statistics, size: Array) -> None:
         xp, weight, k = self.backend.xp, statistics.class_weight, statistics.shape[0]
         total = statistics.total[:, part]
-        self.gain[part] += bernoulli_gain(total, weight, self.alpha, self.backend)
-        self.ratio[part] += bernoulli_gain(total, weight, 0.0, self.backend)
+        self.gain[part] += bernoulli_gain(total, statistics, self.alpha)
+        self.ratio[part] += bernoulli_gain(total, statistics, 0.0)
         held = xp.sum(total, axis=0)
         self.degrees[part] += _where((held > 0) & (held < sum(weight)), k - 1)
 

@@ -160,7 +160,7 @@ def bernoulli_null_gain(alpha: float) -> NullGain:
     """Gains of sparse Bernoulli naive Bayes."""
 
     def gain(run: Run) -> Array:
-        return bernoulli_gain(_flat(run.sums()), run.samples.class_weight, alpha, run.backend)
+        return bernoulli_gain(_flat(run.sums()), run.samples, alpha)
 
     def rounding(run: Run, gain: Array) -> Array:
         return run.count_error(gain * 0 + len(run.samples.codes), gain)
@@ -272,18 +272,13 @@ def shrunken_null_gain(offset: float) -> NullGain:
 
     def deviations(run: Run) -> tuple[Array, Array, Array]:
         """(relative class sums, s, shift)."""
-        samples, (total, centred, shift) = run.samples, run.moments()
-        weight, n, divisor = (
-            samples.class_weight,
-            len(samples.codes),
-            scale_divisor(samples, "pooled"),
-        )
-        return total, standard_scale(total, centred, weight, n, divisor, run.backend, shift), shift
+        total, centred, shift = run.moments()
+        divisor = scale_divisor(run.samples, "pooled")
+        return total, standard_scale(total, centred, run.samples, divisor, shift), shift
 
     def gain(run: Run) -> Array:
-        weight, n = run.samples.class_weight, len(run.samples.codes)
         total, s, shift = deviations(run)
-        return shrunken_size(total, s + offset, weight, n, run.backend, shift)
+        return shrunken_size(total, s + offset, run.samples, shift)
 
     def rounding(run: Run, gain: Array) -> Array:
         xp, (_, s, _) = run.backend.xp, deviations(run)

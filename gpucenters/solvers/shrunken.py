@@ -22,7 +22,7 @@ from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import Samples
 from ..blocks.validation import raise_overflow
-from ..statistics.base import Recipe
+from ..statistics.base import Recipe, Statistics
 from ..statistics.moments import ClassMoments
 from .centers import Centers
 from .data import as_number, solve_from_data
@@ -233,8 +233,7 @@ def solve_shrunken(
     scale, size = backend.zeros(m), backend.zeros(m)
 
     def spread(part: slice) -> None:
-        parts = total[:, part], moments.centred_at(part)
-        scale[part] = standard_scale(*parts, weight, n, divisor, backend)
+        scale[part] = standard_scale(total[:, part], moments.centred_at(part), moments, divisor)
 
     ctx.map_columns(spread, m, k)
     s0 = _median(scale) if isinstance(offset, str) else float(offset)
@@ -242,7 +241,7 @@ def solve_shrunken(
 
     def fill(part: slice) -> None:
         sigma = _or_one(scale[part] + s0)
-        scale[part], size[part] = sigma, shrunken_size(total[:, part], sigma, weight, n, backend)
+        scale[part], size[part] = sigma, shrunken_size(total[:, part], sigma, moments)
 
     ctx.map_columns(fill, m, k)
     if not bool(xp.all(xp.isfinite(size))):
@@ -258,33 +257,26 @@ def _or_one(sigma: Array) -> Array:
 def standard_scale(
     total: Array,
     centred: Array,
-    weight: list[float],
-    n: int,
+    classes: Statistics | Samples,
     divisor: float,
-    backend: Backend,
     shift: Array | float = 0.0,
 ) -> Array:
     """Deviations s of some features, (b,), from class sums and centred squares, both (K, b).
 
     The sums may be those of the values less a ``shift``.
     """
-    xp, w = backend.xp, backend.asarray(weight)[:, None]
-    size = xp.max(xp.abs(total / w + shift), axis=0)
+    xp, w = classes.backend.xp, classes.backend.asarray(classes.class_weight)[:, None]
+    size, n = xp.max(xp.abs(total / w + shift), axis=0), sum(classes.count)
     return xp.sqrt(zero_if_constant(xp.sum(centred, axis=0) / divisor, size, n))
 
 
 def shrunken_size(
-    total: Array,
-    sigma: Array,
-    weight: list[float],
-    n: int,
-    backend: Backend,
-    shift: Array | float = 0.0,
+    total: Array, sigma: Array, classes: Statistics | Samples, shift: Array | float = 0.0
 ) -> Array:
     """Sizes max_c |d_c| of some features, (b,), where sigma is s + s0; 1 in place of 0."""
-    xp = backend.xp
-    deviation, _ = _deviations(total, tuple(weight), n, backend, shift)
-    return xp.max(xp.abs(deviation) / _unit(tuple(weight), backend), axis=0) / _or_one(sigma)
+    xp, backend, weight = classes.backend.xp, classes.backend, tuple(classes.class_weight)
+    deviation, _ = _deviations(total, weight, sum(classes.count), backend, shift)
+    return xp.max(xp.abs(deviation) / _unit(weight, backend), axis=0) / _or_one(sigma)
 
 
 def _median(values: Array) -> float:

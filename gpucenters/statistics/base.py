@@ -519,17 +519,14 @@ class Statistics:
 
     def __getstate__(self) -> dict[str, Any]:
         """Host arrays, and the name of the device: no module."""
-        self.settle()
-        state = {f.name: getattr(self, f.name) for f in fields(self)}
-        state |= {name: to_host(value) for name, _, value in self._arrays()}
+        here = self.moved(resolve_backend("cpu", self.total))
+        state = {f.name: getattr(here, f.name) for f in fields(here)}
         return state | {"backend": self.backend.state()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """On the device that the pickle names, or on the host where CUDA cannot be used."""
-        self.__dict__.update(state, backend=restore_or_host(state["backend"]))
-        with self.backend.current():
-            for name, _, value in self._arrays():
-                setattr(self, name, self.backend.move(value))
+        self.__dict__.update(state, backend=resolve_backend("cpu", None))
+        self.__dict__ = self.moved(restore_or_host(state["backend"])).__dict__
 
 
 def _copy(x: Array, xp: Any) -> Array:

@@ -27,7 +27,7 @@ from gpucenters import (
     MahalanobisCenterClassifier,
     SparseBernoulliNB,
 )
-from gpucenters.arrays import cuda, functions, grid, kernels, uploads
+from gpucenters.arrays import cuda, functions, kernels, schedule, uploads
 from gpucenters.arrays.backend import resolve_backend
 from gpucenters.arrays.context import Context
 from gpucenters.arrays.linalg import factorised
@@ -215,7 +215,10 @@ def check_streams(device: str) -> Outcome:
         (L2CenterClassifier, L1CenterClassifier), CONTAINERS.items()
     ):
         expected = kind().fit(on_device(make(X), device), y)
-        with patch.object(uploads.Upload, "send", slow), patch.object(grid, "UPLOAD_BYTES", 2**18):
+        with (
+            patch.object(uploads.Upload, "send", slow),
+            patch.object(schedule, "UPLOAD_BYTES", 2**18),
+        ):
             found = kind(device=device).fit(make(X), y)
         differences = compare("scores", expected.scores_, found.scores_, close=1e-13)
         outcome.differences += [f"{kind.__name__}, {name}: {d}" for d in differences]

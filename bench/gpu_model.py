@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpucenters.arrays import functions, grid
+from gpucenters.arrays import functions, schedule
 
 _MULTIPROCESSORS = 132
 _CACHE = 50e6  # bytes of the L2 cache
@@ -133,7 +133,7 @@ def _shown(call: Any) -> str:
 @contextlib.contextmanager
 def parts_of_chunks(part: int) -> Iterator[None]:
     """Chunks (and parts of rows) that are one of so many parts of those of the whole data."""
-    modules: list[tuple[Any, str]] = [(grid, "CUDA_CHUNK"), (grid, "UPLOAD_BYTES")]
+    modules: list[tuple[Any, str]] = [(schedule, "CUDA_CHUNK"), (schedule, "UPLOAD_BYTES")]
     modules += [(functions, "CUDA_CHUNK"), (functions, "_PART_OF_ROW")]
     before = [getattr(module, name) for module, name in modules]
     for (module, name), size in zip(modules, before, strict=True):

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.feature_extraction import text
 
 from .arrays.backend import HOST
-from .arrays.threads import run
+from .arrays.schedule import run
 
 __all__ = ["CountVectorizer", "TfidfVectorizer"]
 

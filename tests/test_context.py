@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from conftest import BACKENDS
 
-from gpucenters.arrays import context, grid
+from gpucenters.arrays import context, schedule
 from gpucenters.arrays.backend import HOST, backend_of
 from gpucenters.arrays.context import Context, TooLargeError, run_with_oom_retry
 
@@ -37,12 +37,12 @@ def test_halves_are_in_the_order_of_the_ranges(threads: int, most: int) -> None:
 
 
 def test_a_smaller_context_has_an_eighth_of_chunk_and_budget() -> None:
-    ctx = replace(_device_context(), chunk=grid.CUDA_CHUNK, budget=8000)
+    ctx = replace(_device_context(), chunk=schedule.CUDA_CHUNK, budget=8000)
     smaller = ctx.smaller()
     assert smaller is not None
     assert (8 * smaller.chunk, smaller.budget, smaller.limit) == (ctx.chunk, 1000, ctx.limit)
     assert replace(ctx, budget=3).smaller().budget == 1
-    assert replace(ctx, chunk=grid.LEAST_CUDA_CHUNK).smaller() is None
+    assert replace(ctx, chunk=schedule.LEAST_CUDA_CHUNK).smaller() is None
     assert Context.of(HOST).smaller() is None
 
 

@@ -22,7 +22,7 @@ from gpucenters import (
     SparsePoissonNB,
     devices,
 )
-from gpucenters.arrays import grid
+from gpucenters.arrays import schedule
 from gpucenters.arrays.uploads import _SLOTS
 
 pytestmark = on_stand_in
@@ -131,7 +131,7 @@ def test_sums_of_many_classes_need_no_order_of_their_rows() -> None:
 
 
 def test_page_locked_slots_stay_for_chunks_of_any_length(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grid, "UPLOAD_BYTES", 15 * 2**10)
+    monkeypatch.setattr(schedule, "UPLOAD_BYTES", 15 * 2**10)
     X, y = counts(1001, 300)
     calls, _ = _calls(L2CenterClassifier(device="cuda"), scipy.sparse.csr_matrix(X), y)
     slots = [c.workspace for c in calls if c.name == "alloc_pinned"]

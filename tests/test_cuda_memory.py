@@ -24,7 +24,7 @@ from gpucenters import (
     SparseBernoulliNB,
     SparseMultinomialNB,
 )
-from gpucenters.arrays import grid
+from gpucenters.arrays import schedule
 from gpucenters.arrays.backend import backend_of
 from gpucenters.arrays.context import Context, resolve_budget
 from gpucenters.blocks.convert import as_block
@@ -69,8 +69,8 @@ _ROOMS: list[tuple[Any, Any]] = [
 def test_out_of_memory_makes_chunks_smaller(
     kind: Any, model: Any, fit: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grid, "LEAST_CUDA_CHUNK", 1024)
-    monkeypatch.setattr(grid, "CUDA_CHUNK", 2**17)
+    monkeypatch.setattr(schedule, "LEAST_CUDA_CHUNK", 1024)
+    monkeypatch.setattr(schedule, "CUDA_CHUNK", 2**17)
     X, y = counts(3000, 40, 3)
     data = kind(X.astype(np.int64) if kind is scipy.sparse.csr_matrix else X)
     expected = fit(clone(model), data, y)
@@ -165,8 +165,8 @@ def _context_of(model: Any, X: Any) -> Any:
 def test_a_budget_above_the_free_memory_gives_the_model_of_the_host(
     kind: Any, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grid, "LEAST_CUDA_CHUNK", 1024)
-    monkeypatch.setattr(grid, "CUDA_CHUNK", 2**17)
+    monkeypatch.setattr(schedule, "LEAST_CUDA_CHUNK", 1024)
+    monkeypatch.setattr(schedule, "CUDA_CHUNK", 2**17)
     X, y = counts(3000, 40, 3)
     X += 1  # no median is zero: every column is sorted
     expected = quietly(L1CenterClassifier(k=4).fit, X, y)
@@ -186,8 +186,8 @@ def test_a_budget_above_the_free_memory_gives_the_model_of_the_host(
 @on_stand_in
 @pytest.mark.parametrize("scale", [None, "std"])
 def test_a_stream_is_solved_in_chunks_that_fit(scale: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grid, "LEAST_CUDA_CHUNK", 1024)
-    monkeypatch.setattr(grid, "CUDA_CHUNK", 2**20)
+    monkeypatch.setattr(schedule, "LEAST_CUDA_CHUNK", 1024)
+    monkeypatch.setattr(schedule, "CUDA_CHUNK", 2**20)
     X = scipy.sparse.random(300, 60_000, 0.01, format="csr", random_state=0)
     y = np.arange(300) % 2
     expected = L2CenterClassifier(k=4, scale=scale).partial_fit(X, y, classes=[0, 1])
@@ -213,8 +213,8 @@ def test_a_stream_is_solved_in_chunks_that_fit(scale: Any, monkeypatch: pytest.M
 def test_selection_on_the_device_is_done_in_chunks_that_fit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(grid, "LEAST_CUDA_CHUNK", 1024)
-    monkeypatch.setattr(grid, "CUDA_CHUNK", 2**17)
+    monkeypatch.setattr(schedule, "LEAST_CUDA_CHUNK", 1024)
+    monkeypatch.setattr(schedule, "CUDA_CHUNK", 2**17)
     X, y = counts(3000, 40)
     there = cupy.asarray(X)
     model = L2CenterClassifier(k=4).fit(there, y)
@@ -228,8 +228,8 @@ def test_selection_on_the_device_is_done_in_chunks_that_fit(
 
 @on_stand_in
 def test_a_covariance_above_the_budget_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grid, "LEAST_CUDA_CHUNK", 16)
-    monkeypatch.setattr(grid, "CUDA_CHUNK", 64)
+    monkeypatch.setattr(schedule, "LEAST_CUDA_CHUNK", 16)
+    monkeypatch.setattr(schedule, "CUDA_CHUNK", 64)
     X, y = counts(60, 20)
     tries = []
     model = MahalanobisCenterClassifier(device="cuda", memory_budget=48 * 64)
@@ -242,7 +242,7 @@ def test_a_covariance_above_the_budget_is_tried_once(monkeypatch: pytest.MonkeyP
 
 @on_stand_in
 def test_a_second_try_keeps_the_budget_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grid, "LEAST_CUDA_CHUNK", 16)
+    monkeypatch.setattr(schedule, "LEAST_CUDA_CHUNK", 16)
     X, y = counts(60, 20)
     tries = []
     model = MahalanobisCenterClassifier(device="cuda", memory_budget=50_000)
@@ -304,8 +304,8 @@ def test_a_sort_that_runs_out_of_memory_is_freed_before_its_halves_start() -> No
 
 @on_stand_in
 def test_a_small_budget_makes_chunks_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grid, "LEAST_CUDA_CHUNK", 1024)
-    monkeypatch.setattr(grid, "CUDA_CHUNK", 2**20)
+    monkeypatch.setattr(schedule, "LEAST_CUDA_CHUNK", 1024)
+    monkeypatch.setattr(schedule, "CUDA_CHUNK", 2**20)
     X, y = counts(4000, 100)
     pool, peaks = cupy._fake.pool(), {}
     for kind in (np.asarray, scipy.sparse.csr_array):
@@ -326,8 +326,8 @@ def test_a_small_budget_makes_chunks_small(monkeypatch: pytest.MonkeyPatch) -> N
 
 @on_stand_in
 def test_a_fit_takes_no_more_memory_than_the_guide_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grid, "LEAST_CUDA_CHUNK", 1024)
-    monkeypatch.setattr(grid, "CUDA_CHUNK", 2**16)
+    monkeypatch.setattr(schedule, "LEAST_CUDA_CHUNK", 1024)
+    monkeypatch.setattr(schedule, "CUDA_CHUNK", 2**16)
     X, y = counts(100, 5000)
     there, pool = cupy.asarray(X), cupy._fake.pool()
     # In bytes for each element of a chunk of 2**25. A radix sort takes a second array of keys,

@@ -19,7 +19,7 @@ from gpucenters import (
     SparsePoissonNB,
     devices,
 )
-from gpucenters.arrays import grid
+from gpucenters.arrays import schedule
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -51,7 +51,7 @@ def test_a_fit_from_sums_on_the_device_waits_a_fixed_number_of_times(
 ) -> None:
     backend, seen = BACKENDS["cupy"], {}
     for n, m, chunk in ((60, 20, 64), (700, 90, 256), (700, 90, 64)):
-        monkeypatch.setattr(grid, "CUDA_CHUNK", chunk)
+        monkeypatch.setattr(schedule, "CUDA_CHUNK", chunk)
         X, y = counts(n, m, classes)
         seen[n, m, chunk] = _syncs(model, getattr(backend, kind)(X), y)
     assert len({count for count, _ in seen.values()}) == 1, seen
@@ -65,7 +65,7 @@ def test_an_l2_fit_of_cancelling_sums_waits_a_fixed_number_of_times(
     X, y = counts(700, 30)
     there, seen = BACKENDS["cupy"].csr(X + 1000), []
     for chunk in (2**25, 1000, 100):
-        monkeypatch.setattr(grid, "CUDA_CHUNK", chunk)
+        monkeypatch.setattr(schedule, "CUDA_CHUNK", chunk)
         seen.append(_syncs(L2CenterClassifier(k=3), there, y))
     one, *many = (count for count, _ in seen)
     # Chunks add two waits: the row pointers are fetched, and the first chunk is inspected.
@@ -81,7 +81,7 @@ def test_an_l1_fit_of_dense_data_on_the_device_waits_a_fixed_number_of_times(
 ) -> None:
     seen = {}
     for n, m, chunk in ((60, 20, 2**25), (60, 90, 64), (700, 120, 256)):
-        monkeypatch.setattr(grid, "CUDA_CHUNK", chunk)
+        monkeypatch.setattr(schedule, "CUDA_CHUNK", chunk)
         X, y = counts(n, m, classes)
         weights = 1.0 + np.arange(n) % 3 if weighted else None
         with cupy._fake.count_syncs() as counter:

@@ -19,7 +19,7 @@ from sklearn.naive_bayes import MultinomialNB
 from strategies import quietly
 
 from gpucenters import SparsePoissonNB, load, poisson_gain
-from gpucenters.arrays import grid
+from gpucenters.arrays import schedule
 from gpucenters.arrays.context import Context
 from gpucenters.blocks.convert import as_block
 from gpucenters.blocks.samples import make_samples
@@ -109,8 +109,8 @@ def test_chunks_of_rows_divide_squares_by_their_own_exposures(
     counts, y = np.tile(COUNTS, (20, 1)), np.tile(Y, 20)
     counts[600:] += np.arange(600)[:, None] % 7
     expected = poisson_nb(counts, y, scale="dispersion").scale
-    monkeypatch.setattr(grid, "first_chunk", lambda backend, budget: 64)
-    monkeypatch.setattr(grid, "_MOST_ROWS", 50)
+    monkeypatch.setattr(schedule, "first_chunk", lambda backend, budget: 64)
+    monkeypatch.setattr(schedule, "_MOST_ROWS", 50)
     for X in (counts, scipy.sparse.csr_array(counts), scipy.sparse.csc_array(counts)):
         found = poisson_nb(X, y, scale="dispersion").scale
         np.testing.assert_allclose(found, expected, rtol=1e-12)

@@ -9,7 +9,7 @@ import pytest
 from multinomial_sums import solved
 from strategies import quietly
 
-from gpucenters.arrays import grid
+from gpucenters.arrays import schedule
 from gpucenters.arrays.backend import HOST
 from gpucenters.arrays.context import Context
 from gpucenters.solvers import multinomial_nb, swaps
@@ -36,8 +36,8 @@ def test_screening_changes_nothing(
     above = swaps.Screen.above
     monkeypatch.setattr(swaps, "_ALL_BELOW", 1)
     monkeypatch.setattr(swaps, "_THRESHOLD_SAMPLE", 100)
-    monkeypatch.setattr(grid, "CPU_CHUNK", 256)
-    monkeypatch.setattr(grid, "CUDA_CHUNK", 256)
+    monkeypatch.setattr(schedule, "CPU_CHUNK", 256)
+    monkeypatch.setattr(schedule, "CUDA_CHUNK", 256)
 
     def counted(self: Any, *arguments: Any) -> Any:
         found = above(self, *arguments)

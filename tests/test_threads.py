@@ -13,10 +13,10 @@ import scipy.sparse
 from sklearn.base import clone
 
 from gpucenters import L1CenterClassifier, L2CenterClassifier
-from gpucenters.arrays import functions, grid, sparsetools, threads
+from gpucenters.arrays import functions, schedule, sparsetools
 from gpucenters.arrays.backend import HOST, backend_of
 from gpucenters.arrays.context import Context
-from gpucenters.arrays.threads import run, thread_count
+from gpucenters.arrays.schedule import run, thread_count
 from gpucenters.blocks.convert import as_block
 from gpucenters.blocks.samples import make_samples
 from gpucenters.reductions.class_sums import RawSums, add_class_sums
@@ -36,8 +36,8 @@ MODELS = [
 @pytest.fixture
 def many_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small chunks and lanes, so that small data are partitioned as large data are."""
-    monkeypatch.setattr(grid, "CPU_CHUNK", 2**10)
-    monkeypatch.setattr(grid, "PARTITION_ENTRIES", 2**12)
+    monkeypatch.setattr(schedule, "CPU_CHUNK", 2**10)
+    monkeypatch.setattr(schedule, "PARTITION_ENTRIES", 2**12)
 
 
 def _everything(model: Any, X: Any, y: np.ndarray, s: Any) -> list[bytes]:
@@ -78,12 +78,12 @@ def test_bits_do_not_depend_on_threads_or_budget(
 
 def test_the_number_of_lanes_grows_with_entries_per_accumulator() -> None:
     entries = 2**26
-    assert len(grid.partitions(entries, 1000, HOST)) == 8
-    assert len(grid.partitions(entries, 2**26, HOST)) == 2
-    assert len(grid.partitions(entries, 2**28, HOST)) == 1
-    assert len(grid.partitions(1000, 10, HOST)) == 1
-    assert len(grid.partitions(0, 10, HOST)) == 1
-    cuts = grid.partitions(2**22 + 3, 10, HOST)
+    assert len(schedule.partitions(entries, 1000, HOST)) == 8
+    assert len(schedule.partitions(entries, 2**26, HOST)) == 2
+    assert len(schedule.partitions(entries, 2**28, HOST)) == 1
+    assert len(schedule.partitions(1000, 10, HOST)) == 1
+    assert len(schedule.partitions(0, 10, HOST)) == 1
+    cuts = schedule.partitions(2**22 + 3, 10, HOST)
     assert cuts[0][0] == 0 and cuts[-1][1] == 2**22 + 3
     assert all(a[1] == b[0] for a, b in itertools.pairwise(cuts))
 
@@ -262,7 +262,7 @@ def test_thread_count_away_from_the_host_is_one(
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr(joblib, "cpu_count", lambda: 3)
     expected = 3 if backend.name == "numpy" else 1
-    assert threads.thread_count(backend_of(backend.array([0.0]))) == expected
+    assert schedule.thread_count(backend_of(backend.array([0.0]))) == expected
 
 
 @pytest.mark.parametrize("started", [0, 1])
@@ -282,7 +282,7 @@ def test_items_are_done_once_where_no_further_thread_can_be_started(
     done: list[int] = []
     assert list(run(lambda i: done.append(i) or i, range(50), HOST, 4)) == list(range(50))
     assert sorted(done) == list(range(50))
-    assert not getattr(threads._this_thread, "is_worker", False)
+    assert not getattr(schedule._this_thread, "is_worker", False)
 
 
 def test_a_fit_is_possible_where_no_pool_takes_work_any_more(

@@ -17,7 +17,7 @@ from gpucenters import (
     L1CenterClassifier,
     L2CenterClassifier,
 )
-from gpucenters.arrays import grid, threads, uploads
+from gpucenters.arrays import schedule, uploads
 from gpucenters.arrays.uploads import _SLOTS, Upload
 
 
@@ -41,7 +41,7 @@ def _containers(X: np.ndarray) -> list[Any]:
 def test_host_data_uploaded_in_chunks_give_the_model_of_the_host(
     upload: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grid, "UPLOAD_BYTES", upload)
+    monkeypatch.setattr(schedule, "UPLOAD_BYTES", upload)
     X, y = counts(120, 40, 3)
     for model in (
         L2CenterClassifier(k=5),
@@ -97,7 +97,7 @@ def _check_order(actions: list[Any]) -> None:
 def test_an_upload_waits_for_its_slot_and_not_for_the_last_chunk(
     kind: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grid, "UPLOAD_BYTES", 3000)
+    monkeypatch.setattr(schedule, "UPLOAD_BYTES", 3000)
     X, y = counts(400, 50)
     cupy._fake.reset()
     with cupy._fake.count_syncs() as seen:
@@ -110,8 +110,8 @@ def test_an_upload_waits_for_its_slot_and_not_for_the_last_chunk(
 
 @on_stand_in
 def test_without_page_locked_memory_chunks_are_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grid, "LEAST_CUDA_CHUNK", 1024)
-    monkeypatch.setattr(grid, "CUDA_CHUNK", 2**17)
+    monkeypatch.setattr(schedule, "LEAST_CUDA_CHUNK", 1024)
+    monkeypatch.setattr(schedule, "CUDA_CHUNK", 2**17)
     import cupyx
 
     empty = cupyx.empty_pinned
@@ -183,7 +183,7 @@ def test_the_copies_of_an_upload_share_one_pool_of_threads(monkeypatch: pytest.M
             pools.append(threads)
             super().__init__(threads)
 
-    for module in (uploads, threads):
+    for module in (uploads, schedule):
         monkeypatch.setattr(module, "ThreadPoolExecutor", Pool)
         monkeypatch.setattr(module, "thread_count", lambda backend: 3)
     monkeypatch.setattr(uploads, "_COPY_BYTES", 1000)

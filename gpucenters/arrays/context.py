@@ -13,11 +13,10 @@ from typing import TypeVar
 
 from tqdm import tqdm
 
-from . import cuda, grid
+from . import cuda, schedule
 from .backend import Backend
-from .grid import ranges
 from .namespace import is_cupy
-from .threads import run, thread_count
+from .schedule import ranges, run, thread_count
 from .typing import Array
 
 _RETRY_HALVINGS = 3  # of chunk and budget after a try that ran out of memory
@@ -69,14 +68,14 @@ class Context:
     ) -> Context:
         """The context that a user's parameters make."""
         budget = resolve_budget(memory_budget, backend)
-        chunk = grid.first_chunk(backend, budget)
+        chunk = schedule.first_chunk(backend, budget)
         return cls(backend, budget, budget, chunk, thread_count(backend), verbose)
 
     def smaller(self) -> Context | None:
         """With an eighth of the chunk and of the budget; None where that would not help."""
-        if not is_cupy(self.backend.xp) or self.chunk <= grid.LEAST_CUDA_CHUNK:
+        if not is_cupy(self.backend.xp) or self.chunk <= schedule.LEAST_CUDA_CHUNK:
             return None
-        chunk = grid.smaller_chunk(self.chunk, _RETRY_HALVINGS)
+        chunk = schedule.smaller_chunk(self.chunk, _RETRY_HALVINGS)
         return replace(self, chunk=chunk, budget=max(1, self.budget >> _RETRY_HALVINGS))
 
     def shared_by_threads(self, values: int) -> Context:
@@ -86,7 +85,9 @@ class Context:
 
     def chunk_size(self, uploaded: int = 0) -> int:
         """Elements in one chunk; ``uploaded``: bytes of each that go from the host to a device."""
-        return min(self.chunk, max(1, grid.UPLOAD_BYTES // uploaded)) if uploaded else self.chunk
+        return (
+            min(self.chunk, max(1, schedule.UPLOAD_BYTES // uploaded)) if uploaded else self.chunk
+        )
 
     def progress(self, items: Iterable[Item], total: int, label: str) -> Iterator[Item]:
         """The items, with a progress bar if ``verbose``."""

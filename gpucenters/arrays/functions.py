@@ -16,10 +16,9 @@ import scipy.special
 from . import kernels, sparsetools
 from .backend import HOST, Backend
 from .backend import backend_of as backend_of
-from .grid import CUDA_CHUNK, ranges, row_ranges
 from .namespace import array_namespace as array_namespace
 from .namespace import is_cupy, is_numpy, is_numpy_or_cupy, to_numpy
-from .threads import run
+from .schedule import CUDA_CHUNK, ranges, row_ranges, run
 from .typing import Array, Namespace, SparseMatrix
 from .typing import NumPyOrCuPy as SharedArray
 

@@ -18,9 +18,8 @@ from scipy.linalg import lapack
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
 from .backend import Backend
-from .grid import ranges
 from .namespace import is_numpy
-from .threads import run
+from .schedule import ranges, run
 from .typing import Array
 
 _TILE = 256  # columns of one tile: enough for BLAS to reach its peak

@@ -12,7 +12,7 @@ from . import kernels
 from .backend import Backend
 from .cached import cached_property
 from .namespace import array_namespace, is_cupy, is_numpy
-from .threads import Scratch
+from .schedule import Scratch
 from .typing import Namespace
 from .typing import NumPyOrCuPy as Array
 

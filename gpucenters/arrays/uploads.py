@@ -10,8 +10,7 @@ import numpy as np
 
 from . import cuda
 from .backend import HOST
-from .grid import ranges
-from .threads import run, thread_count
+from .schedule import ranges, run, thread_count
 from .typing import NumPyOrCuPy as Array
 
 _ALIGNMENT = 512  # bytes: where an array may begin on the device

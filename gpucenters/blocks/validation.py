@@ -13,10 +13,9 @@ import numpy as np
 
 from ..arrays.backend import HOST
 from ..arrays.functions import stores_twice
-from ..arrays.grid import ranges
 from ..arrays.namespace import array_namespace, is_array, is_host_sparse, is_numpy, to_numpy
 from ..arrays.on_disk import CSROnDisk, OnDisk, open_on_disk, refuse_on_disk
-from ..arrays.threads import run
+from ..arrays.schedule import ranges, run
 from ..arrays.typing import NumPyOrCuPy as Array
 from ..arrays.typing import SparseMatrix
 from .transforms import ValueTransform

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..arrays.context import Context
-from ..arrays.grid import ranges
 from ..arrays.namespace import array_namespace, to_numpy
+from ..arrays.schedule import ranges
 from ..arrays.typing import Array
 from ..solvers.decisions import scores_of_supports, softmax
 from ..solvers.path import Path, score_path

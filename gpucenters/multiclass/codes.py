@@ -16,8 +16,8 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from .._docstrings import filled
 from ..arrays.backend import Backend, backend_of
 from ..arrays.context import Context
-from ..arrays.grid import ranges
 from ..arrays.namespace import is_numpy
+from ..arrays.schedule import ranges
 from ..arrays.typing import Array
 from ..estimators.base import CenterClassifier
 from ..estimators.fitted import FittedModel

@@ -12,8 +12,8 @@ import numpy as np
 from ..arrays import kernels, sparsetools
 from ..arrays.context import Context
 from ..arrays.functions import add_at, squared_row_norms
-from ..arrays.grid import partitions, ranges, row_ranges
 from ..arrays.namespace import array_namespace, is_cupy
+from ..arrays.schedule import partitions, ranges, row_ranges
 from ..arrays.typing import Array, Namespace
 from ..arrays.typing import NumPyOrCuPy as SparseArray
 from ..blocks import Block

@@ -16,8 +16,8 @@ from ..arrays import sparsetools
 from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.functions import EXACT_INTEGERS, repeat_per_row
-from ..arrays.grid import ranges, row_ranges
 from ..arrays.namespace import array_namespace, assume_canonical, is_numpy, sparse_module, to_numpy
+from ..arrays.schedule import ranges, row_ranges
 from ..arrays.sorting import ClassLists, sorted_lines_of_rows
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray

@@ -11,10 +11,9 @@ import numpy as np
 from ..arrays.backend import backend_of
 from ..arrays.context import Context
 from ..arrays.functions import to_floats
-from ..arrays.grid import ranges
 from ..arrays.namespace import array_namespace, is_numpy, to_numpy
+from ..arrays.schedule import Scratch, ranges
 from ..arrays.sorting import ClassLists, sorted_lines, sorted_lines_of_rows
-from ..arrays.threads import Scratch
 from ..arrays.typing import Array
 from ..blocks.samples import Samples
 from .sorted_columns import JointHalf, SortedColumns

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ..arrays.context import Context
 from ..arrays.functions import add_at, row_sums
-from ..arrays.grid import ranges
+from ..arrays.schedule import ranges
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray
 from ..blocks import Block

@@ -10,10 +10,9 @@ import numpy as np
 
 from ..arrays.backend import backend_of
 from ..arrays.context import Context
-from ..arrays.grid import ranges, row_ranges
 from ..arrays.namespace import to_numpy
+from ..arrays.schedule import Scratch, ranges, row_ranges
 from ..arrays.sorting import ClassLists
-from ..arrays.threads import Scratch
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray
 from ..blocks import Block

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..arrays import sparsetools
 from ..arrays.context import Context
-from ..arrays.grid import ranges, row_ranges
 from ..arrays.namespace import assume_canonical, sparse_module
+from ..arrays.schedule import ranges, row_ranges
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray
 from ..blocks import Block

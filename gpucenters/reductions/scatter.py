@@ -20,9 +20,9 @@ import scipy.sparse
 
 from ..arrays.backend import backend_of
 from ..arrays.context import Context
-from ..arrays.grid import full_width_ranges, row_ranges
 from ..arrays.linalg import add_gram
 from ..arrays.namespace import array_namespace, is_numpy
+from ..arrays.schedule import full_width_ranges, row_ranges
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.dense import DenseBlock

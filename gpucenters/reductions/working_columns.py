@@ -14,9 +14,9 @@ from ..arrays.backend import Backend
 from ..arrays.cached import cached_property
 from ..arrays.context import Context
 from ..arrays.functions import to_dense
-from ..arrays.grid import ranges
 from ..arrays.linalg import gram
 from ..arrays.namespace import assume_canonical, is_numpy, sparse_module, to_numpy
+from ..arrays.schedule import ranges
 from ..arrays.typing import Array, SparseMatrix
 from ..arrays.typing import NumPyOrCuPy as SparseArray
 from ..blocks import Block

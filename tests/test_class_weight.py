@@ -29,6 +29,7 @@ from gpucenters import (
     permutation_gains,
     sparsity_path,
 )
+from gpucenters.estimators.fitted import FittedModel
 from gpucenters.multiclass import NestedDichotomiesClassifier, OneVsRestClassifier
 
 RNG = np.random.default_rng(0)
@@ -90,7 +91,7 @@ def test_a_class_of_large_weight_is_predicted(kind: Any) -> None:
 @each_of_statistics
 def test_balanced_classes_have_equal_priors(model: Any) -> None:
     found = clone(model).set_params(class_weight="balanced").fit(COUNTS, CODES)
-    np.testing.assert_allclose(np.exp(found._log_prior()), 1 / 3)
+    np.testing.assert_allclose(np.exp(FittedModel(found).log_prior), 1 / 3)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from gpucenters.arrays.backend import HOST
 from gpucenters.arrays.context import Context
 from gpucenters.arrays.double_double import Double, add, divide, multiply, total, two_product
 from gpucenters.blocks.convert import as_block
+from gpucenters.estimators.fitted import FittedModel
 from gpucenters.multiclass import OneVsRestClassifier
 from gpucenters.reductions.products import product
 from gpucenters.solvers import l2_centers, select
@@ -239,7 +240,7 @@ def test_the_bound_on_rounding_holds(scale: str | None, kind: Any) -> None:
         X, rows = X + rng.normal(size=X.shape), rows + rng.normal(size=rows.shape)
         rows *= 10.0 ** rng.integers(0, 10, rows.shape) * rng.choice([-1, 1], rows.shape)
         model = L2CenterClassifier(scale=scale).fit(X, y)
-        ctx, form = Context.of(HOST), model._decision().form
+        ctx, form = Context.of(HOST), FittedModel(model).decision().form
         block = as_block(kind(rows), HOST, summed=False, checked=True)
         every = np.arange(X.shape[1])
         size, constant = form.rounding

@@ -29,6 +29,7 @@ from gpucenters.arrays.backend import backend_of
 from gpucenters.arrays.context import Context, resolve_budget
 from gpucenters.blocks.convert import as_block
 from gpucenters.blocks.sparse import SparseBlock
+from gpucenters.estimators.fitted import FittedModel
 from gpucenters.reductions.medians import _map_plan
 from gpucenters.reductions.scatter import as_rows
 
@@ -148,7 +149,7 @@ def _host(x: Any) -> np.ndarray:
 
 def _context_of(model: Any, X: Any) -> Any:
     contexts = []
-    decision = model._decision()
+    decision = FittedModel(model).decision()
 
     def note(block: Any, ctx: Any, **kwargs: Any) -> Any:
         contexts.append(ctx)

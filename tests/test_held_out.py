@@ -20,6 +20,7 @@ from gpucenters import (
     sparsity_path,
 )
 from gpucenters.estimators.cross_validation import HeldOut
+from gpucenters.estimators.fitted import FittedModel
 
 MODELS = [
     L2CenterClassifier(),
@@ -56,7 +57,7 @@ def test_has_the_bits_of_a_fit_to_the_other_samples(
         expected = quietly(
             clone(model).fit, kind(X[rest]), y[rest], None if weights is None else weights[rest]
         )
-        ours, theirs = found._centers(), expected._centers()
+        ours, theirs = FittedModel(found).centers, FittedModel(expected).centers
         assert ours.class_weight == theirs.class_weight
         for name in ours.ARRAYS:
             if getattr(theirs, name) is not None:

@@ -17,6 +17,7 @@ from strategies import quietly
 
 from gpucenters import SparseMultinomialNB, UninformativeFeaturesWarning
 from gpucenters.arrays import schedule
+from gpucenters.estimators.fitted import FittedModel
 from gpucenters.solvers import multinomial_nb, swaps
 from gpucenters.solvers.divergence import divergence
 
@@ -125,7 +126,7 @@ def test_scores_are_the_log_likelihood_on_the_support(backend: Any) -> None:
             linear = COUNTS @ coef.T + intercept
             decision = _host(model.decision_function(X), backend)
             np.testing.assert_allclose(decision.reshape(linear.shape), linear, rtol=1e-9, atol=1e-9)
-            h = divergence(_class_sums(y) + 1.0, list(model._selection().p))
+            h = divergence(_class_sums(y) + 1.0, list(FittedModel(model).selection.p))
             np.testing.assert_allclose(_host(model.scores_, backend), h, rtol=1e-10, atol=1e-13)
             order = np.argsort(-h[model.ranking_], kind="stable")
             assert order.tolist() == list(range(4))

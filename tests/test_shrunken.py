@@ -20,6 +20,7 @@ from gpucenters import (
     UninformativeFeaturesWarning,
     load,
 )
+from gpucenters.estimators.fitted import FittedModel
 
 rng = np.random.default_rng(0)
 Y = np.arange(40) % 3
@@ -145,7 +146,7 @@ def test_k_and_threshold_exclude_each_other() -> None:
     assert model.with_k(2).get_params()["threshold"] is None
     assert model.with_k(2).with_threshold(0.5).get_params()["k"] == "all"
     with pytest.raises(ValueError, match="cannot be chosen beside threshold"):
-        model._centers().select(2)
+        FittedModel(model).centers.select(2)
 
 
 def test_a_model_saved_with_its_support_has_other_k_but_no_other_threshold() -> None:

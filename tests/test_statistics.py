@@ -656,7 +656,7 @@ def test_a_stream_of_sparse_rows_keeps_the_squared_norms_of_its_sums() -> None:
     stream, matrix = L2CenterClassifier(), scipy.sparse.csr_array(values)
     for i in range(12):
         stream.partial_fit(matrix[i : i + 1], [i % 2], classes=[0, 1])
-        kept = stream._ready().statistics
+        kept = stream._fitted.settled().statistics
         np.testing.assert_allclose(kept.norms, (kept.total**2).sum(axis=1), rtol=1e-12)
 
 

@@ -299,12 +299,12 @@ def _of_partitions(model: Any, X: Any, codes: np.ndarray, nonzero: bool) -> Stat
     """The statistics of a Dask array, whose partitions are read where they are."""
     from ..dask import fit
 
-    statistics = FittedModel(fit(model, X, codes)).state.needed_statistics("rank_features")
+    statistics = FittedModel(fit(model, X, codes)).statistics("rank_features")
     if nonzero:  # in another pass: a fit on a cluster keeps what its model needs
         ones = X.map_blocks(_ones, dtype=X.dtype, meta=X._meta)
         counted = FittedModel(fit(SparseBernoulliNB(binarize=None), ones, codes))
         statistics = statistics.copy()
-        statistics.nonzero = counted.state.needed_statistics("rank_features").total
+        statistics.nonzero = counted.statistics("rank_features").total
     return statistics
 
 

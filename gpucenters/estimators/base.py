@@ -15,12 +15,11 @@ from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.convert import as_block, put_columns, take_columns
-from ..solvers.centers import Centers
 from ..solvers.data import log_priors
 from ..solvers.decisions import log_softmax, softmax
 from ..solvers.null_gains import NullGain
-from ..solvers.selection import Selection, check_k
-from .fitted import FittedModel, learned, read_only
+from ..solvers.selection import check_k
+from .fitted import FittedModel, formed, learned, read_only
 from .model import Classifier
 from .validation import check_backend, check_container, check_X
 
@@ -41,50 +40,34 @@ class CenterClassifier(Classifier):
         check_k(self.k)
         super()._check_parameters()
 
-    def _select(self, centers: Centers, ctx: Context) -> Selection:
-        return centers.select(self.k, ctx)
-
     def _null_gain(self, block: Block, ctx: Context) -> NullGain:
         """The gains of this fitted model under permuted labels, for `permutation_gains`."""
         raise NotImplementedError
 
-    def _located(self) -> tuple[Any, Array]:
-        """The centers that hold the support, perhaps it alone, and its positions there."""
-        return self._centers().located(self._selection().support)
-
     @learned
     def ranking_(self) -> np.ndarray:
         """The selected features by descending score; int64 of shape (k,), on the host."""
-        return self._cached("ranking", lambda _, chosen, ctx: read_only(to_numpy(chosen.ranking)))
+        return read_only(to_numpy(FittedModel(self).selection.ranking))
 
-    @learned
-    def scores_(self) -> Array:
+    @formed
+    def scores_(self, fitted: FittedModel, ctx: Context) -> Array:
         """The gain of each feature; float64 of shape (n_features,), on the model's device."""
-        return self._cached(
-            "scores", lambda centers, chosen, ctx: read_only(centers.feature_scores(chosen, ctx))
-        )
+        return fitted.centers.feature_scores(fitted.selection, ctx)
 
     @learned
     def scale_(self) -> Array | None:
         """What each feature is divided by; float64 of shape (n_features,), or None."""
-        return read_only(getattr(self._centers(), "scale", None))
+        return read_only(getattr(FittedModel(self).centers, "scale", None))
 
-    @learned
-    def centers_(self) -> Array:
+    @formed
+    def centers_(self, fitted: FittedModel, ctx: Context) -> Array:
         """Class centers on the support; float64 of shape (n_classes, k), in the units of X."""
-        return self._cached(
-            "centers",
-            lambda centers, chosen, ctx: read_only(
-                self._of_every_class(*centers.centers_at(chosen.support))
-            ),
-        )
+        return fitted.of_every_class(*fitted.centers.centers_at(fitted.selection.support))
 
-    @learned
-    def objective_(self) -> float:
+    @formed
+    def objective_(self, fitted: FittedModel, ctx: Context) -> float:
         """The minimum of the objective for this k, in scaled units."""
-        return self._cached(
-            "objective", lambda centers, chosen, ctx: centers.objective(chosen.support, ctx)
-        )
+        return fitted.centers.objective(fitted.selection.support, ctx)
 
     def with_k(self, k: int | float | str) -> Self:
         """A fitted copy of this model at another k, without the data.
@@ -98,8 +81,9 @@ class CenterClassifier(Classifier):
         model
             Equal to one fitted with this k on the same data.
         """
-        fitted, centers = FittedModel(self), self._centers()
-        selection = self._run(lambda ctx: centers.select(k, ctx))
+        fitted = FittedModel(self)
+        centers = fitted.centers
+        selection = fitted.run(lambda ctx: centers.select(k, ctx))
         new = fitted.copy(params=fitted.state.params | {"k": k}, selection=selection)
         new.k = k
         return new
@@ -107,26 +91,7 @@ class CenterClassifier(Classifier):
     # --- predicting ----------------------------------------------------------------------------
 
     def _priors(self, params: dict[str, Any], weight: tuple[float, ...]) -> list[float]:
-        """Log priors of classes of these weights, -inf for a weight of 0; zeros for no priors.
-
-        ``params`` are the parameters of the fit, or those of the model.
-        """
         return log_priors(params.get("priors", "uniform"), weight)
-
-    def _log_prior(self) -> list[float]:
-        """Log priors of all classes; -inf for those not met."""
-        return self._priors(self._ready().params, self._class_weight())
-
-    def _log_prior_of_met(self) -> list[float]:
-        return [p for p in self._log_prior() if p > -math.inf]
-
-    def _class_weight(self) -> tuple[float, ...]:
-        """Weights of all classes; 0 for those not met."""
-        of_met, met = self._centers().class_weight, self._fitted.met
-        if met is None:
-            return of_met
-        weight = dict(zip(met, of_met, strict=True))
-        return tuple(weight.get(c, 0.0) for c in range(len(self.classes_)))
 
     def predict_proba(self, X: Any) -> Array:
         """Class probabilities of the samples; they never contradict `predict`.
@@ -159,8 +124,9 @@ class CenterClassifier(Classifier):
         return self._probabilities(X, "predict_log_proba", log_softmax)
 
     def _probabilities(self, X: Any, method: str, function: Callable[..., Array]) -> Array:
-        scores, backend = self._score_rows(X, method, relative=True)
-        with self._fitted.backend.current():
+        fitted = FittedModel(self)
+        scores, backend = fitted.scores(X, method, relative=True)
+        with fitted.backend.current():
             return backend.move(function(scores, self._per_score))
 
 
@@ -185,6 +151,17 @@ def check_center_classifier(estimator: Any, caller: str, instead: str = "") -> N
     raise TypeError(f"{caller} takes a model of gpucenters, got {name}.{instead}")
 
 
+class FeatureImportances:
+    """For models without ``coef_``, by which meta-estimators would rank features."""
+
+    scores_: Any
+
+    @learned
+    def feature_importances_(self) -> np.ndarray:
+        """The gain of each feature, on the host: what meta-estimators rank features by."""
+        return read_only(to_numpy(self.scores_))
+
+
 # The coefficients of decisions that are linear in the features.
 
 
@@ -193,40 +170,28 @@ class LinearClassifier(Classifier):
 
     _linear = True
 
-    def _wide_form(self) -> tuple[Array, Array]:
-        """(coefficients of all features, constants)."""
-
-        def widen(centers: Centers, selection: Selection, ctx: Context) -> tuple[Array, Array]:
-            shift, coef, offset, *_ = decision.form
-            xp = ctx.backend.xp
-            coef_ = self._widened(xp.permute_dims(coef, (1, 0)), ctx)
-            intercept = offset - shift @ coef
-            if self._fitted.met is not None:
-                coef_ = self._decided_by_class(coef_, 0.0)
-                intercept = self._decided_by_class(intercept, -math.inf)
-            return read_only(coef_), read_only(intercept)
-
-        decision: Any = self._decision()
-        return self._cached("wide form", widen)
-
-    def _widened(self, narrow: Array, ctx: Context) -> Array:
+    def _widened(self, narrow: Array, fitted: FittedModel, ctx: Context) -> Array:
         """(q, m) from the (q, d) of the features that the form reads, with zeros for the others."""
-        decision: Any = self._decision()
+        decision: Any = fitted.decision()
         xp, columns = ctx.backend.xp, to_numpy(decision.columns)
         source = np.zeros(self.n_features_in_, dtype=np.int64)
         source[columns] = np.arange(1, len(columns) + 1)
         wide = xp.concat([ctx.backend.zeros((narrow.shape[0], 1)), narrow], axis=1)
         return xp.take(wide, ctx.backend.asarray(source), axis=1)
 
-    @learned
-    def coef_(self) -> Array:
+    @formed
+    def coef_(self, fitted: FittedModel, ctx: Context) -> Array:
         """Coefficients of the decision, zero for features that it does not read."""
-        return self._wide_form()[0]
+        decision: Any = fitted.decision()
+        narrow = ctx.backend.xp.permute_dims(decision.form.coef, (1, 0))
+        return fitted.decided_by_class(self._widened(narrow, fitted, ctx), 0.0)
 
-    @learned
-    def intercept_(self) -> Array:
+    @formed
+    def intercept_(self, fitted: FittedModel, ctx: Context) -> Array:
         """Constants of the decision."""
-        return self._wide_form()[1]
+        decision: Any = fitted.decision()
+        shift, coef, offset, *_ = decision.form
+        return fitted.decided_by_class(offset - shift @ coef, -math.inf)
 
 
 # The methods of a classifier that is a feature selector too.
@@ -236,9 +201,9 @@ class FeatureSelector(SelectorMixin, _Classifier):
     """For a `Classifier` whose support numbers features of X. Comes first among the bases."""
 
     def _get_support_mask(self) -> np.ndarray:
-        self._ready()
+        support = FittedModel(self).support
         mask = np.zeros(self.n_features_in_, dtype=np.bool_)
-        mask[self._support()] = True
+        mask[support] = True
         return mask
 
     def transform(self, X: Any) -> Any:
@@ -253,7 +218,8 @@ class FeatureSelector(SelectorMixin, _Classifier):
         array or sparse matrix of shape (n_samples, k)
             In X's library, device, layout and type (or as ``set_output`` says).
         """
-        support, checked = self._selection().support, check_X(self, X, reset=False, in_parts=True)
+        support = FittedModel(self).selection.support
+        checked = check_X(self, X, reset=False, in_parts=True)
         check_backend(self, checked, "transform")
 
         def select(ctx: Context) -> Any:
@@ -276,11 +242,11 @@ class FeatureSelector(SelectorMixin, _Classifier):
         -------
         array or sparse matrix of shape (n_samples, n_features)
         """
-        support, checked = self._selection().support, check_container(X, self)
-        if checked.shape[1] != len(self._support()):
+        support, checked = FittedModel(self).selection.support, check_container(X, self)
+        if checked.shape[1] != support.shape[0]:
             raise ValueError(
                 f"X has {checked.shape[1]} features, but {type(self).__name__} has selected "
-                f"{len(self._support())}: X has a different shape than during fitting."
+                f"{support.shape[0]}: X has a different shape than during fitting."
             )
 
         def widen(ctx: Context) -> Any:

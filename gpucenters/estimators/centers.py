@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from .._docstrings import filled
 from ..arrays.context import Context
-from ..arrays.namespace import to_numpy
 from ..blocks import Block
 from ..blocks.samples import Samples
 from ..solvers.data import check_priors, check_scale
@@ -17,10 +14,9 @@ from ..solvers.l2 import L2Centers, solve_l2
 from ..solvers.null_gains import NullGain, l1_null_gain, l2_null_gain
 from ..statistics.base import Recipe
 from ..statistics.moments import ClassMoments
-from .base import CenterClassifier, FeatureSelector, LinearClassifier, read_only
-from .fitted import Fitted, learned
+from .base import CenterClassifier, FeatureImportances, FeatureSelector, LinearClassifier
+from .fitted import Fitted
 from .from_statistics import StatisticsClassifier
-from .validation import snapshot
 
 
 @filled
@@ -98,9 +94,7 @@ class L2CenterClassifier(LinearClassifier, FeatureSelector, StatisticsClassifier
         check_priors(self.priors)
         check_scale(self.scale)
 
-    def _params(self) -> dict[str, Any]:
-        return {"k": self.k, "scale": self.scale, "priors": snapshot(self.priors)}
-
+    _solution_params = ("k", "scale", "priors")
     _kept_params = ("scale",)
     _per_score = 0.5
 
@@ -117,7 +111,7 @@ class L2CenterClassifier(LinearClassifier, FeatureSelector, StatisticsClassifier
 
 
 @filled
-class L1CenterClassifier(FeatureSelector, CenterClassifier):
+class L1CenterClassifier(FeatureImportances, FeatureSelector, CenterClassifier):
     """Sparse l1 center classifier and feature selector.
 
     Nearest class median in l1 distance, where the medians may differ between classes in k features
@@ -180,19 +174,17 @@ class L1CenterClassifier(FeatureSelector, CenterClassifier):
         self.memory_budget = memory_budget
         self.verbose = verbose
 
+    _solution_params = ("k",)
     _per_score = 1.0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_scale(self.scale)
 
-    @learned
-    def feature_importances_(self) -> np.ndarray:
-        """The gain of each feature, on the host: what meta-estimators rank features by."""
-        return read_only(to_numpy(self.scores_))
-
     def _solve(self, block: Block, samples: Samples, ctx: Context) -> Fitted:
-        return Fitted(block.backend, solve_l1(block, samples, ctx, self.scale), {"k": self.k})
+        centers = solve_l1(block, samples, ctx, self.scale)
+        selection = centers.select(self.k, ctx)
+        return Fitted(block.backend, centers, self._params(), selection=selection)
 
     def _null_gain(self, block: Block, ctx: Context) -> NullGain:
         return l1_null_gain(self.scale, self.scale_)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,8 @@ from ..blocks import Block
 from ..solvers.blocked import WithinBlocks
 from ..solvers.data import check_alpha, class_log_prior
 from .base import FeatureSelector, read_only
-from .fitted import learned
+from .fitted import FittedModel, formed, learned
 from .from_statistics import StatisticsClassifier
-from .validation import snapshot
 
 
 class ClassPriors(FeatureSelector, StatisticsClassifier):
@@ -24,23 +24,17 @@ class ClassPriors(FeatureSelector, StatisticsClassifier):
 
     _per_score = 1.0
 
-    @learned
-    def class_count_(self) -> Array:
+    @formed
+    def class_count_(self, fitted: FittedModel, ctx: Context) -> Array:
         """Weight of each class; float64 of shape (n_classes,)."""
-        return self._cached(
-            "class_count",
-            lambda centers, _, ctx: read_only(ctx.backend.asarray(list(self._class_weight()))),
-        )
+        return ctx.backend.asarray(list(fitted.class_weight))
 
-    @learned
-    def class_log_prior_(self) -> Array:
+    @formed
+    def class_log_prior_(self, fitted: FittedModel, ctx: Context) -> Array:
         """Log prior of each class; float64 of shape (n_classes,)."""
-        return self._cached(
-            "class_log_prior",
-            lambda centers, _, ctx: read_only(ctx.backend.asarray(self._log_prior())),
-        )
+        return ctx.backend.asarray(fitted.log_prior)
 
-    def _log_likelihood(self, block: Block, ctx: Context) -> Array:
+    def _log_likelihood(self, fitted: FittedModel, block: Block, ctx: Context) -> Array:
         """Log-likelihoods of the rows in the classes met, (n, K), over all features."""
         raise NotImplementedError
 
@@ -65,16 +59,16 @@ class ClassPriors(FeatureSelector, StatisticsClassifier):
         array of shape (n_samples, n_classes), float64
             In the library and on the device of X.
         """
-        self._selection()
-        log_prior = self._log_prior()
+        fitted = FittedModel(self)
+        likelihood, log_prior = partial(self._log_likelihood, fitted), fitted.log_prior
+        fitted.selection  # noqa: B018 (formed before the work on X)
         overflow = "the log-likelihood of row {row} of X overflows float64. Rescale X."
-        likelihood = self._log_likelihood
-        found, backend = self._finite_rows(X, "predict_joint_log_proba", likelihood, overflow)
-        with self._fitted.backend.current():
+        found, backend = fitted.finite_rows(X, "predict_joint_log_proba", likelihood, overflow)
+        with fitted.backend.current():
             xp = array_namespace(found)
             by_class = xp.permute_dims(found, (1, 0))
-            by_class = self._of_every_class(by_class, xp.zeros_like(by_class[0, :]))
-            priors = self._fitted.backend.asarray(log_prior)
+            by_class = fitted.of_every_class(by_class, xp.zeros_like(by_class[0, :]))
+            priors = fitted.backend.asarray(log_prior)
             return backend.move(xp.permute_dims(by_class, (1, 0)) + priors)
 
 
@@ -102,13 +96,12 @@ class LikelihoodRatioTests(StatisticsClassifier):
     def _tests(self) -> tuple[np.ndarray, np.ndarray]:
         """(gain without smoothing, p-value) of each feature, on the host."""
 
-        def make(centers: Any, chosen: Any, ctx: Context) -> tuple[np.ndarray, np.ndarray]:
-            statistics, met = self._ready().needed_statistics("pvalues_"), self._fitted.met
-            statistics = statistics if met is None else statistics.of_classes(met)
+        def make(fitted: FittedModel, ctx: Context) -> tuple[np.ndarray, np.ndarray]:
+            statistics = fitted.met_statistics("pvalues_")
             gain = self._likelihood_ratio(statistics, ctx)
             return read_only(to_numpy(gain)), read_only(self._tail(gain, statistics))
 
-        return self._cached("tests", make)
+        return FittedModel(self).cached("tests", make)
 
     @learned
     def pvalues_(self) -> np.ndarray:
@@ -124,6 +117,7 @@ class LikelihoodRatioTests(StatisticsClassifier):
 class CountNaiveBayes(ClassPriors):
     """Base of the models of counts: class sums, smoothing and priors."""
 
+    _solution_params: tuple[str, ...] = ("k", "alpha", "fit_prior", "class_prior")
     alpha: float
     fit_prior: bool
     class_prior: Any
@@ -134,16 +128,12 @@ class CountNaiveBayes(ClassPriors):
         if not isinstance(self.fit_prior, bool | np.bool_):
             raise ValueError(f"fit_prior={self.fit_prior!r} is not valid: use True or False.")
 
-    def _params(self) -> dict[str, Any]:
-        params = {name: getattr(self, name) for name in ("k", "alpha", "fit_prior")}
-        return params | {"class_prior": snapshot(self.class_prior)}
-
     def _priors(self, params: dict[str, Any], weight: tuple[float, ...]) -> list[float]:
         return class_log_prior(params["fit_prior"], params["class_prior"], weight)
 
     @learned
     def feature_count_(self) -> Array:
         """Sum of each class and feature, without smoothing; float64, (n_classes, n_features)."""
-        # Shared, so that the next batch is added to a copy.
-        self._ready().share()
-        return read_only(self._ready().needed_statistics("feature_count_").total)
+        fitted = FittedModel(self)
+        fitted.state.share()  # so that the next batch is added to a copy
+        return read_only(fitted.statistics("feature_count_").total)

@@ -1,28 +1,33 @@
-"""The fitted state of a model, and what other packages do with models beside their public methods.
+"""The fitted state of a model: what it holds, and what it forms when it is first asked for.
 
 No other package uses a private member of a model: `FittedModel` shows them a fitted one, and the
-functions behind it check, fill and commit one. Both are of this package alone, so that the classes
-of the users, whose methods are what scikit-learn's ``hasattr`` finds, need no further method.
+functions behind it check, fill and commit one.
 """
 
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
+from functools import partial, update_wrapper
 from typing import Any, Self
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.backend import Backend, restore_or_host
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.functions import to_host
+from ..arrays.namespace import array_namespace, to_numpy
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..solvers.centers import Centers, needs_full
 from ..solvers.decisions import Decision
-from ..solvers.selection import Selection
+from ..solvers.selection import Selection, warn
 from ..statistics.base import Statistics
+from .validation import check_backend, check_X, output_backend
 
 
 class learned(property):  # noqa: N801 (a decorator, like its base)
@@ -43,7 +48,7 @@ class learned(property):  # noqa: N801 (a decorator, like its base)
 
 @dataclass
 class Fitted:
-    """The fitted state of a model. The solution is formed once, when it is first asked for.
+    """What a fitted model holds; `FittedModel` fills in the solution.
 
     Kept apart from the estimator, so that asking a model for predictions never changes it. The
     parameters that the solution depends on are those at the fit, whatever is set later.
@@ -70,12 +75,6 @@ class Fitted:
         self.shared = True
         return self.settled().statistics
 
-    def needed_statistics(self, what: str) -> Statistics:
-        """The statistics; raises where the model came from a file that does not hold them."""
-        if self.statistics is None:
-            raise needs_full(what)
-        return self.statistics
-
     def __getstate__(self) -> dict[str, Any]:
         """On the host, without a module, and without what is formed when it is asked for."""
         state = {f.name: getattr(self.settled(), f.name) for f in fields(self)}
@@ -96,7 +95,7 @@ class Fitted:
 
 
 class FittedModel:
-    """A fitted model as other packages see it. Its solution is formed when it is first asked for.
+    """A fitted model with its state, which forms the solution when it is first asked for.
 
     Parameters
     ----------
@@ -109,22 +108,106 @@ class FittedModel:
     """
 
     def __init__(self, model: Any) -> None:
-        self._model, self.state = model, model._ready()
+        check_is_fitted(model)
+        self._model, self.state = model, model._fitted.settled()
 
     @property
     def backend(self) -> Backend:
         """Where the model lives."""
         return self.state.backend
 
+    def run(self, task: Callable[[Context], Any]) -> Any:
+        """``task(context)`` where the model lives."""
+        return run_with_oom_retry(task, self.backend, self._model.memory_budget)
+
+    # --- the solution --------------------------------------------------------------------------
+
     @property
     def centers(self) -> Centers:
         """The solution for every k."""
-        return self._model._centers()
+        if self.state.centers is None:
+            self.state.centers = self._solved()
+        return self.state.centers
+
+    def _solved(self) -> Centers:
+        """The solution from statistics, of the classes that have come."""
+        state, model, statistics = self.state, self._model, self.statistics("the solution")
+        met = [c for c, count in enumerate(statistics.count) if count]
+        missing = [repr(x) for c, x in enumerate(model.classes_.tolist()) if c not in met]
+        if missing:
+            name, unmet = type(model).__name__, ", ".join(missing[:5])
+            unmet += f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+            if len(met) < 2:
+                raise NotFittedError(
+                    f"this {name} has seen no sample of class {unmet} yet, and needs two classes: "
+                    "call partial_fit with some first."
+                )
+            warn(
+                f"this {name} has seen no sample of class {unmet} yet: until it does, the score of "
+                "such a class is -inf."
+            )
+            statistics, state.met = statistics.of_classes(met), tuple(met)
+        return self.run(lambda ctx: model._solve_from(statistics, state.params, ctx))
+
+    def statistics(self, what: str) -> Statistics:
+        """The statistics that the solution is of.
+
+        Raises
+        ------
+        TypeError
+            That ``what`` needs them, where the model came from a file that does not hold them.
+        """
+        if self.state.statistics is None:
+            raise needs_full(what)
+        return self.state.statistics
+
+    def met_statistics(self, what: str) -> Any:
+        """`statistics` of the classes that have centers."""
+        statistics, met = self.statistics(what), self.state.met
+        return statistics if met is None else statistics.of_classes(met)
 
     @property
     def selection(self) -> Selection:
         """The features that the parameters choose."""
-        return self._model._selection()
+        if self.state.selection is None:
+            centers, k = self.centers, self.state.params["k"]
+            self.state.selection = self.run(lambda ctx: centers.select(k, ctx))
+        return self.state.selection
+
+    def cached(self, name: str, make: Callable[[FittedModel, Context], Any]) -> Any:
+        """``make(self, context)``, formed once for this fit."""
+        if name not in self.state.cache:
+            self.selection  # noqa: B018 (formed before the work that reads it)
+            self.state.cache[name] = self.run(partial(make, self))
+        return self.state.cache[name]
+
+    @property
+    def support(self) -> np.ndarray:
+        """The selected features, ascending, on the host."""
+        return self.cached("support", lambda _, ctx: read_only(to_numpy(self.selection.support)))
+
+    def located(self) -> tuple[Any, Array]:
+        """The centers that hold the support, perhaps it alone, and its positions there."""
+        return self.centers.located(self.selection.support)
+
+    @property
+    def class_weight(self) -> tuple[float, ...]:
+        """Weights of all classes; 0 for those not met."""
+        of_met, met = self.centers.class_weight, self.state.met
+        if met is None:
+            return of_met
+        weight = dict(zip(met, of_met, strict=True))
+        return tuple(weight.get(c, 0.0) for c in range(len(self._model.classes_)))
+
+    @property
+    def log_prior(self) -> list[float]:
+        """Log priors of all classes; -inf for those not met."""
+        return self._model._priors(self.state.params, self.class_weight)
+
+    @property
+    def log_prior_of_met(self) -> list[float]:
+        """Log priors of the classes met, as a decision takes them."""
+        return [p for p in self.log_prior if p > -math.inf]
 
     @property
     def per_score(self) -> float:
@@ -132,27 +215,87 @@ class FittedModel:
         return self._model._per_score
 
     def decision(self) -> Decision:
-        """The decision for the support."""
-        return self._model._decision()
+        """The decision for the support, formed outside of the work on X."""
+        return self.cached("decision", lambda _, ctx: self._model._decision(self))
 
-    def run(self, task: Callable[[Context], Any]) -> Any:
-        """``task(context)`` where the model lives."""
-        return run_with_oom_retry(task, self.backend, self._model.memory_budget)
+    def of_every_class(self, of_met: Array, of_others: Array) -> Array:
+        """Rows of all K classes: those of the classes met, and one row for each other class."""
+        met = self.state.met
+        if met is None:
+            return of_met
+        xp = array_namespace(of_met)
+        found = xp.concat([of_met, of_others[None, ...]], axis=0)
+        index = np.full(len(self._model.classes_), len(met))
+        index[list(met)] = np.arange(len(met))
+        return xp.take(found, self.backend.asarray(index), axis=0)
+
+    def decided_by_class(self, found: Array, of_others: float) -> Array:
+        """`of_every_class` of rows of a decision, of which two classes have one."""
+        if self.state.met is None:
+            return found
+        xp = array_namespace(found)
+        found = xp.concat([-found / 2, found / 2]) if found.shape[0] == 1 else found
+        return self.of_every_class(found, xp.full_like(found[0, ...], of_others))
+
+    # --- predicting ----------------------------------------------------------------------------
+
+    def scores(self, X: Any, method: str, *, relative: bool = False) -> tuple[Array, Backend]:
+        """Scores of the rows of X where the model lives, and the backend where outputs belong."""
+        score = partial(self.decision().scores, relative=relative)
+        scores, backend = self.finite_rows(X, method, score)
+        with self.backend.current():
+            xp = array_namespace(scores)
+            by_class = self.decided_by_class(xp.permute_dims(scores, (1, 0)), -math.inf)
+            return xp.permute_dims(by_class, (1, 0)), backend
 
     def finite_rows(
-        self, X: Any, method: str, task: Callable[[Block, Context], Array], overflow: str
+        self,
+        X: Any,
+        method: str,
+        task: Callable[[Block, Context], Array],
+        overflow: str = "the scores of row {row} of X overflow float64: its values are too far "
+        "from the centers. Rescale X, at fit as well.",
     ) -> tuple[Array, Backend]:
         """``task`` of X as a block, checked to be finite, and the backend where outputs belong.
 
         ``overflow`` is the message where the values of X are finite and those of a row are not.
         """
-        return self._model._finite_rows(X, method, task, overflow)
+        checked = check_X(self._model, X, reset=False, in_parts=True)
+        check_backend(self._model, checked, method)
+
+        def work(ctx: Context) -> Array:
+            xp = ctx.backend.xp
+            block = self._model._rows(checked, ctx)
+            found = task(block, ctx)
+            if not bool(xp.all(xp.isfinite(found))):
+                block.check_finite(False, ctx)
+                row = int(xp.nonzero(~xp.all(xp.isfinite(found), axis=1))[0][0])
+                raise ValueError(overflow.format(row=row))
+            return found
+
+        return self.run(work), output_backend(checked)
 
     def copy(self, **changes: Any) -> Any:
         """A copy of the model with these changes of its state, which shares the statistics."""
         new = copy.copy(self._model)
         new._fitted = self.state.shared_with(**changes)
         return new
+
+
+class formed(learned):  # noqa: N801
+    """A `learned` attribute that a function of the model, its `FittedModel` and a context forms.
+
+    Once for each fit; an array of NumPy is then read-only.
+    """
+
+    def __init__(self, form: Callable[[Any, FittedModel, Context], Any]) -> None:
+        def make(model: Any, fitted: FittedModel, ctx: Context) -> Any:
+            return read_only(form(model, fitted, ctx))
+
+        def read(model: Any) -> Any:
+            return FittedModel(model).cached(form.__name__, partial(make, model))
+
+        super().__init__(update_wrapper(read, form))
 
 
 def check_parameters(model: Any) -> None:
@@ -179,26 +322,22 @@ def read_only(x: Any) -> Any:
 # Models that are functions of statistics.
 
 
-def adopt(
-    model: Any,
-    statistics: Statistics,
-    centers: Centers | None = None,
-    selection: Selection | None = None,
-) -> None:
+def adopt(model: Any, statistics: Statistics, *, solved: bool = False) -> None:
     """Let statistics be those of a model; they say what its classes and features are.
 
-    Without a solution it is formed when it is first asked for, and priors are not checked before.
+    Unless ``solved``, the solution is formed when it is first asked for, and priors are not checked
+    before.
     """
     attributes: dict[str, Any] = {"n_features_in_": statistics.shape[1]}
     if statistics.feature_names is not None:
         attributes["feature_names_in_"] = statistics.feature_names
-    fitted = Fitted(statistics.backend, centers, model._params(), statistics, selection)
+    if solved:
+        model._check_classes(tuple(statistics.class_weight))
+        solve = partial(model._solved, statistics)
+        fitted = run_with_oom_retry(solve, statistics.backend, model.memory_budget)
+    else:
+        fitted = Fitted(statistics.backend, None, model._params(), statistics)
     commit(model, attributes, labels(statistics), fitted)
-
-
-def adopt_and_solve(model: Any, statistics: Statistics) -> None:
-    """Fit a model to statistics that become its own: ``fit_statistics`` without their copy."""
-    model._fit_to_own(statistics)
 
 
 def add_batch(model: Any, X: Any, y: Any, classes: Any, **metadata: Any) -> None:

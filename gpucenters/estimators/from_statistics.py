@@ -6,17 +6,15 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.exceptions import NotFittedError
 
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.inputs import exact_values
 from ..blocks import Block
 from ..blocks.samples import Samples, raise_without_weight
 from ..solvers.centers import Centers
-from ..solvers.selection import Selection, warn
 from ..statistics.base import Recipe, Statistics
 from .base import CenterClassifier
-from .fitted import Fitted, adopt, commit, labels
+from .fitted import Fitted, FittedModel, adopt, commit, labels
 from .validation import (
     check_backend,
     check_X,
@@ -33,15 +31,12 @@ class StatisticsClassifier(CenterClassifier):
     """Base of the models that are functions of statistics.
 
     A subclass says which statistics it needs (`_recipe`), solves from them (`_solve_from`), and
-    says which parameters a solution depends on (`_params`) and which of these a stream must keep
-    (`_kept_params`).
+    says which parameters a solution depends on (`_solution_params`) and which of these a stream
+    must keep (`_kept_params`).
     """
 
     _kept_params: tuple[str, ...] = ()
     _fits_in_parts = True
-
-    def _params(self) -> dict[str, Any]:
-        raise NotImplementedError
 
     def _check_classes(self, weight: tuple[float, ...]) -> None:
         """Raise for priors that do not fit classes of these weights."""
@@ -91,14 +86,19 @@ class StatisticsClassifier(CenterClassifier):
         return replace(recipe, nonzero=nonzero).of(block, samples, ctx, mergeable=mergeable)
 
     def _solve_from(self, statistics: Any, params: dict[str, Any], ctx: Context) -> Centers:
+        """The solution from statistics alone, by the parameters of the fit."""
         raise NotImplementedError
 
     def _solve(self, block: Block, samples: Samples, ctx: Context) -> Fitted:
         self._check_classes(tuple(samples.class_weight))
+        return self._solved(self._make_statistics(block, samples, ctx, mergeable=False), ctx)
+
+    def _solved(self, statistics: Statistics, ctx: Context, solve: Any = None) -> Fitted:
+        """The fitted state for statistics, by `_solve_from` or a function like it."""
         params = self._params()
-        statistics = self._make_statistics(block, samples, ctx, mergeable=False)
-        centers = self._solve_from(statistics, params, ctx)
-        return Fitted(block.backend, centers, params, statistics)
+        centers = (solve or self._solve_from)(statistics, params, ctx)
+        selection = centers.select(self.k, ctx)
+        return Fitted(statistics.backend, centers, params, statistics, selection)
 
     # --- statistics ----------------------------------------------------------------------------
 
@@ -197,18 +197,7 @@ class StatisticsClassifier(CenterClassifier):
             )
         raise_for_one_class(name, labels(statistics))
         raise_without_weight(statistics.count, labels(statistics))
-        return self._fit_to_own(statistics.to(work_backend(self, statistics.total)))
-
-    def _fit_to_own(self, statistics: Statistics) -> Self:
-        """`fit_statistics` without checks and a copy."""
-        self._check_classes(tuple(statistics.class_weight))
-        params = self._params()
-
-        def solve(ctx: Context) -> tuple[Centers, Selection]:
-            centers = self._solve_from(statistics, params, ctx)
-            return centers, centers.select(self.k, ctx)
-
-        adopt(self, statistics, *run_with_oom_retry(solve, statistics.backend, self.memory_budget))
+        adopt(self, statistics.to(work_backend(self, statistics.total)), solved=True)
         return self
 
     # --- batches -------------------------------------------------------------------------------
@@ -249,7 +238,7 @@ class StatisticsClassifier(CenterClassifier):
             checked, attributes = validated(self, X, in_parts=True)
             backend = work_backend(self, checked)
         else:
-            kept = self._ready().needed_statistics("partial_fit")
+            kept = FittedModel(self).statistics("partial_fit")
             self._check_streaming(self._fitted.params)
             checked, attributes = check_X(self, X, reset=False, in_parts=True), {}
             check_backend(self, checked, "partial_fit")
@@ -297,23 +286,3 @@ class StatisticsClassifier(CenterClassifier):
         if len(given) < 2:
             raise ValueError(f"classes must name at least two classes, got {given.tolist()}.")
         return given
-
-    def _solve_statistics(self, fitted: Fitted) -> Centers:
-        statistics, params = fitted.statistics, fitted.params
-        assert statistics is not None
-        met = [c for c, count in enumerate(statistics.count) if count]
-        missing = [repr(x) for c, x in enumerate(self.classes_.tolist()) if c not in met]
-        if missing:
-            name, unmet = type(self).__name__, ", ".join(missing[:5])
-            unmet += f" and {len(missing) - 5} more" if len(missing) > 5 else ""
-            if len(met) < 2:
-                raise NotFittedError(
-                    f"this {name} has seen no sample of class {unmet} yet, and needs two classes: "
-                    "call partial_fit with some first."
-                )
-            warn(
-                f"this {name} has seen no sample of class {unmet} yet: until it does, the score of "
-                "such a class is -inf."
-            )
-            statistics, fitted.met = statistics.of_classes(met), tuple(met)
-        return self._run(lambda ctx: self._solve_from(statistics, params, ctx))

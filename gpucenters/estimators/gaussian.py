@@ -10,7 +10,6 @@ from .._docstrings import filled
 from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.functions import chi2_tail
-from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..reductions.distances import distance_scores
@@ -26,14 +25,13 @@ from ..solvers.gaussian import (
 from ..solvers.null_gains import NullGain, gaussian_null_gain
 from ..statistics.base import Recipe
 from ..statistics.moments import ClassMoments
-from .base import read_only
+from .base import FeatureImportances
 from .counts import ClassPriors, LikelihoodRatioTests
-from .fitted import learned
-from .validation import snapshot
+from .fitted import FittedModel, formed, learned
 
 
 @filled
-class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
+class SparseGaussianNB(FeatureImportances, ClassPriors, LikelihoodRatioTests):
     """Sparse Gaussian naive Bayes classifier and feature selector.
 
     Gaussian naive Bayes where mean and variance may differ between classes in k features only: the
@@ -121,15 +119,12 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
         self.memory_budget = memory_budget
         self.verbose = verbose
 
+    _solution_params = ("k", "pooling", "var_smoothing", "ddof", "priors")
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_gaussian(self.pooling, self.var_smoothing, self.ddof)
         check_priors(self.priors)
-
-    def _params(self) -> dict[str, Any]:
-        names = ("k", "pooling", "var_smoothing", "ddof")
-        params = {name: getattr(self, name) for name in names}
-        return params | {"priors": snapshot(self.priors)}
 
     def _priors(self, params: dict[str, Any], weight: tuple[float, ...]) -> list[float]:
         return log_priors("empirical" if params["priors"] is None else params["priors"], weight)
@@ -146,9 +141,8 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
     def _null_gain(self, block: Block, ctx: Context) -> NullGain:
         return gaussian_null_gain(self.pooling, self.epsilon_, self.ddof)
 
-    def _log_likelihood(self, block: Block, ctx: Context) -> Array:
-        centers: Any = self._centers()
-        params, constant = centers.likelihood_form(self._selection().support)
+    def _log_likelihood(self, fitted: Any, block: Block, ctx: Context) -> Array:
+        params, constant = fitted.centers.likelihood_form(fitted.selection.support)
         k = params[0].shape[0]
         if k == 2:  # of two classes there would be the difference alone
             params = tuple(ctx.backend.xp.concat([p, p[1:, :]]) for p in params)
@@ -178,22 +172,13 @@ class SparseGaussianNB(ClassPriors, LikelihoodRatioTests):
         parameters = 1 if self._fitted.params["pooling"] else 2
         return chi2_tail(2 * gain, parameters * (statistics.shape[0] - 1))
 
-    @learned
-    def variances_(self) -> Array:
+    @formed
+    def variances_(self, fitted: FittedModel, ctx: Context) -> Array:
         """Variances of each class on the support; float64 of shape (n_classes, k)."""
-
-        def variances(_: Any, __: Any, ctx: Context) -> Array:
-            held, columns = self._located()
-            return read_only(self._of_every_class(*held.variances_at(columns)))
-
-        return self._cached("variances", variances)
+        held, columns = fitted.located()
+        return fitted.of_every_class(*held.variances_at(columns))
 
     @learned
     def epsilon_(self) -> float:
         """What is added to the variances."""
-        return self._located()[0].epsilon
-
-    @learned
-    def feature_importances_(self) -> np.ndarray:
-        """The gain of each feature, on the host: what meta-estimators rank features by."""
-        return read_only(to_numpy(self.scores_))
+        return FittedModel(self).located()[0].epsilon

@@ -19,7 +19,7 @@ from ..blocks import Block
 from ..blocks.samples import Samples, check_weights, raise_without_weight
 from ..solvers.data import as_number
 from ..solvers.gmeb.hyperplanes import Hyperplanes, MarginProblems
-from ..solvers.selection import Selection, warn
+from ..solvers.selection import warn
 from .base import FeatureSelector, LinearClassifier, read_only
 from .cross_validation import (
     Fold,
@@ -30,7 +30,7 @@ from .cross_validation import (
     naming_fold,
     split,
 )
-from .fitted import Fitted, commit, learned
+from .fitted import Fitted, FittedModel, commit, formed, learned
 from .validation import validated, work_backend
 
 
@@ -38,7 +38,7 @@ def _number(name: str, doc: str) -> Any:
     """A number of the solution; for more than two classes an array of those of all classes."""
 
     def read(self: GMEBClassifier) -> Any:
-        found = getattr(self._centers(), name)
+        found = getattr(FittedModel(self).centers, name)
         return found[0] if len(found) == 1 else np.asarray(found)
 
     return learned(read, doc=doc)
@@ -152,6 +152,8 @@ class GMEBClassifier(FeatureSelector, LinearClassifier):
         self.memory_budget = memory_budget
         self.verbose = verbose
 
+    _solution_params = ("threshold",)
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_positive("r_plus", self.r_plus)
@@ -184,17 +186,13 @@ class GMEBClassifier(FeatureSelector, LinearClassifier):
                 "known to be optimal within this gap. Use a larger max_iter or tol.",
                 ConvergenceWarning,
             )
-        return Fitted(found.backend, found, {"threshold": self.threshold})
+        selection = found.selected(self.threshold)
+        return Fitted(found.backend, found, self._params(), selection=selection)
 
-    def _select(self, centers: Hyperplanes, ctx: Context) -> Selection:
-        return centers.selected(self.threshold)
-
-    @learned
-    def sigma_(self) -> Array:
+    @formed
+    def sigma_(self, fitted: Any, ctx: Context) -> Array:
         """The scales of the paper, of the shape of ``coef_``."""
-        return self._cached(
-            "sigma", lambda found, _, ctx: read_only(self._widened(found.sigma, ctx))
-        )
+        return self._widened(fitted.centers.sigma, fitted, ctx)
 
     theta_ = _number("t", "The share of class ``classes_[1]`` in the worst case.")
     multiplier_ = _number("multiplier", "The multiplier of the bound on the norm.")
@@ -264,21 +262,12 @@ def gmeb_path(
     pairs = grid(r_plus, r_minus)
     models = [clone(estimator).set_params(r_plus=a, r_minus=b) for a, b in pairs]
     models[0]._check_parameters()
-    checked, attributes = validated(estimator, X)
-    classes, codes = estimator._encoded(y, checked.shape[0])
 
-    def solve(ctx: Context) -> list[Fitted]:
-        block, samples = estimator._enter(checked, codes, classes, sample_weight, ctx)
-        raise_without_weight(samples.count, classes)
-        found = []
-        for model, solution in zip(models, _solutions(models, block, samples, ctx), strict=True):
-            fitted = model._solved(solution)
-            fitted.selection = model._select(solution, ctx)
-            found.append(fitted)
-        return found
+    def solve(block: Block, samples: Samples, ctx: Context) -> list[Fitted]:
+        solutions = _solutions(models, block, samples, ctx)
+        return [model._solved(found) for model, found in zip(models, solutions, strict=True)]
 
-    backend = work_backend(estimator, checked)
-    found = run_with_oom_retry(solve, backend, estimator.memory_budget, verbose=estimator.verbose)
+    found, attributes, classes = estimator._on_samples(solve, X, y, sample_weight)
     for model, fitted in zip(models, found, strict=True):
         commit(model, attributes, classes, fitted)
     return models

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -13,7 +14,7 @@ from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import Samples
 from ..reductions.products import product
-from ..solvers.centers import Centers, needs_full
+from ..solvers.centers import needs_full
 from ..solvers.covariance import (
     check_covariance,
     covariance_matrix,
@@ -22,13 +23,11 @@ from ..solvers.covariance import (
 )
 from ..solvers.data import check_priors
 from ..solvers.mahalanobis import MahalanobisCenters, solve_mahalanobis
-from ..solvers.selection import Selection
 from ..statistics.base import Recipe
 from ..statistics.cross_moments import CrossMoments, check_size
 from .base import LinearClassifier, read_only
-from .fitted import Fitted, learned
+from .fitted import Fitted, FittedModel, formed, learned
 from .from_statistics import StatisticsClassifier
-from .validation import snapshot
 
 
 @filled
@@ -143,20 +142,13 @@ class MahalanobisCenterClassifier(
         self.memory_budget = memory_budget
         self.verbose = verbose
 
+    _solution_params = ("k", "covariance", "shrinkage", "priors")
     _per_score = 0.5
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_priors(self.priors)
         check_covariance(self.covariance, self.shrinkage)
-
-    def _params(self) -> dict[str, Any]:
-        return {
-            "k": self.k,
-            "covariance": snapshot(self.covariance),
-            "shrinkage": self.shrinkage,
-            "priors": snapshot(self.priors),
-        }
 
     # --- fitting -------------------------------------------------------------------------------
 
@@ -185,54 +177,46 @@ class MahalanobisCenterClassifier(
 
     def _solve(self, block: Block, samples: Samples, ctx: Context) -> Fitted:
         self._check_classes(tuple(samples.class_weight))
-        params = self._params()
         moments = self._make_statistics(block, samples, ctx, mergeable=False)
         read_again = partial(moments.add_higher_moments, block, samples, ctx)
-        kind = params["covariance"], params["shrinkage"]
-        centers = solve_mahalanobis(moments, *kind, read_again)
-        return Fitted(block.backend, centers, params, moments)
+        return self._solved(moments, ctx, partial(self._solve_from, read_again=read_again))
 
     def _solve_from(
-        self, statistics: CrossMoments, params: dict[str, Any], ctx: Context
+        self,
+        statistics: CrossMoments,
+        params: dict[str, Any],
+        ctx: Context,
+        read_again: Callable[[], None] | None = None,
     ) -> MahalanobisCenters:
-        return solve_mahalanobis(statistics, params["covariance"], params["shrinkage"])
+        kind = params["covariance"], params["shrinkage"]
+        return solve_mahalanobis(statistics, *kind, read_again)
 
     # --- the solution --------------------------------------------------------------------------
 
-    @learned
-    def means_(self) -> Array:
+    @formed
+    def means_(self, fitted: FittedModel, ctx: Context) -> Array:
         """Class means; float64 of shape (n_classes, n_features), in the units of X."""
-        found, _ = self._located()
+        found, _ = fitted.located()
+        of_met = found.total / ctx.backend.asarray(list(found.class_weight))[:, None]
+        return fitted.of_every_class(of_met, found.tied_center)
 
-        def means(_: Centers, __: Selection, ctx: Context) -> Array:
-            of_met = found.total / ctx.backend.asarray(list(found.class_weight))[:, None]
-            return read_only(self._of_every_class(of_met, found.tied_center))
-
-        return self._cached("means", means)
-
-    @learned
-    def covariance_(self) -> Array:
+    @formed
+    def covariance_(self, fitted: FittedModel, ctx: Context) -> Array:
         """The covariance S, shrunk; float64 of shape (n_features, n_features)."""
-        fitted = self._ready()
-        moments: Any = fitted.needed_statistics("covariance_")
-
-        def covariance(centers: Any, _: Selection, ctx: Context) -> Array:
-            of_met = moments if fitted.met is None else moments.of_classes(fitted.met)
-            S = covariance_matrix(of_met, fitted.params["covariance"], centers.shrinkage)
-            return read_only(S)
-
-        return self._cached("covariance", covariance)
+        moments, centers = fitted.met_statistics("covariance_"), fitted.located()[0]
+        return covariance_matrix(moments, fitted.state.params["covariance"], centers.shrinkage)
 
     @learned
     def shrinkage_(self) -> float:
         """The amount by which the covariance was shrunk to a multiple of the identity."""
-        return self._located()[0].shrinkage.amount
+        return FittedModel(self).located()[0].shrinkage.amount
 
     @learned
     def transformation_(self) -> Array:
         """S^(-1/2); float64 of shape (n_features, n_features)."""
-        centers: Any = self._centers()
-        if self._located()[0] is not centers:
+        fitted = FittedModel(self)
+        centers: Any = fitted.centers
+        if fitted.located()[0] is not centers:
             raise needs_full("transformation_, which is of all features,")
         return read_only(centers.root)
 
@@ -240,7 +224,7 @@ class MahalanobisCenterClassifier(
 
     @learned
     def _n_features_out(self) -> int:
-        return len(self._support())
+        return len(FittedModel(self).support)
 
     def transform(self, X: Any) -> Any:
         """The selected transformed features of X: columns ``support_`` of ``X @ S^(-1/2)``.
@@ -254,7 +238,8 @@ class MahalanobisCenterClassifier(
         array of shape (n_samples, k), float64
             Dense, in the library and on the device of X (or as ``set_output`` says).
         """
-        centers, columns = self._located()
+        fitted = FittedModel(self)
+        centers, columns = fitted.located()
 
         def mix(block: Block, ctx: Context) -> Array:
             coef = ctx.backend.xp.take(centers.root, columns, axis=1)
@@ -262,5 +247,5 @@ class MahalanobisCenterClassifier(
             return product(block, ctx.backend.arange(self.n_features_in_), shift, coef, ctx)
 
         overflow = "the transformed features of row {row} of X overflow float64."
-        found, backend = self._finite_rows(X, "transform", mix, overflow)
+        found, backend = fitted.finite_rows(X, "transform", mix, overflow)
         return backend.move(found)

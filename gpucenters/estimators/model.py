@@ -2,41 +2,34 @@
 
 from __future__ import annotations
 
-import math
 import numbers
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from ..arrays.backend import Backend, resolve_backend
 from ..arrays.context import Context, run_with_oom_retry
-from ..arrays.namespace import array_namespace, to_numpy
+from ..arrays.namespace import array_namespace
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.convert import as_block
 from ..blocks.samples import Samples, make_samples, raise_without_weight
 from ..blocks.transforms import ValueTransform
-from ..solvers.centers import Centers
 from ..solvers.decisions import Decision
-from ..solvers.selection import Selection
-from .fitted import Fitted, FittedModel, commit, learned, read_only
+from .fitted import Fitted, FittedModel, commit, learned
 from .saving import save
 from .validation import (
     accuracy,
-    check_backend,
     check_class_weight,
-    check_X,
     decode,
     encode,
     host_labels,
-    output_backend,
     raise_for_one_class,
+    snapshot,
     validated,
     with_class_weight,
     work_backend,
@@ -44,7 +37,7 @@ from .validation import (
 
 
 class Classifier(ClassifierMixin, BaseEstimator):
-    """Base of all models: a subclass solves and selects (`_solve`, `_select`)."""
+    """Base of all models: a subclass solves and selects (`_solve`)."""
 
     _fitted: Fitted
     classes_: np.ndarray
@@ -55,6 +48,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
     verbose: bool
     class_weight: Any = None  # the parameter of the models whose decision it shifts
     _fits_in_parts = False  # whether X is read once in parts, and may be on disk
+    _solution_params: tuple[str, ...]  # names of the parameters that the solution depends on
     _linear = False  # whether scores are products with the values of X
 
     def __sklearn_tags__(self) -> Any:
@@ -107,23 +101,35 @@ class Classifier(ClassifierMixin, BaseEstimator):
         self
         """
         self._check_parameters()
+
+        def solve(block: Block, samples: Samples, ctx: Context) -> tuple[Fitted, tuple[int, int]]:
+            return self._solve(block, samples, ctx), block.shape
+
+        (fitted, shape), attributes, classes = self._on_samples(solve, X, y, sample_weight)
+        commit(self, attributes, classes, fitted)
+        if self.verbose:
+            print(
+                f"{type(self).__name__}: {shape[0]:,} x {shape[1]:,} in {fitted.backend}, "
+                f"{len(classes)} classes, {len(self.support_):,} features selected, "
+                f"objective {np.sum(self.objective_):.6g}"
+            )
+        return self
+
+    def _on_samples(
+        self, solve: Callable[[Block, Samples, Context], Any], X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Any, dict[str, Any], np.ndarray]:
+        """(``solve(block, samples, context)``, the attributes that X sets, the classes)."""
         checked, attributes = validated(self, X, in_parts=self._fits_in_parts)
         classes, codes = self._encoded(y, checked.shape[0])
 
-        def solve(ctx: Context) -> Fitted:
+        def work(ctx: Context) -> Any:
             block, samples = self._enter(checked, codes, classes, sample_weight, ctx)
             raise_without_weight(samples.count, classes)
-            fitted = self._solve(block, samples, ctx)
-            assert fitted.centers is not None
-            fitted.selection = self._select(fitted.centers, ctx)
-            return fitted
+            return solve(block, samples, ctx)
 
         backend, budget = work_backend(self, checked), self.memory_budget
-        fitted = run_with_oom_retry(solve, backend, budget, verbose=self.verbose)
-        commit(self, attributes, classes, fitted)
-        if self.verbose:
-            self._report(checked.shape)
-        return self
+        found = run_with_oom_retry(work, backend, budget, verbose=self.verbose)
+        return found, attributes, classes
 
     def _encoded(self, y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
         """The classes and the code of each sample; raises for fewer than two classes."""
@@ -168,93 +174,25 @@ class Classifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"verbose={verbose!r} is not valid: use True, False or an int >= 0.")
 
     def _solve(self, block: Block, samples: Samples, ctx: Context) -> Fitted:
+        """The fitted state, with centers and selection."""
         raise NotImplementedError
 
-    def _select(self, centers: Any, ctx: Context) -> Selection:
-        """The features that the parameters choose."""
-        raise NotImplementedError
-
-    def _report(self, shape: tuple[int, int]) -> None:
-        print(
-            f"{type(self).__name__}: {shape[0]:,} x {shape[1]:,} in {self._fitted.backend}, "
-            f"{len(self.classes_)} classes, {len(self._support()):,} features selected, "
-            f"objective {np.sum(self.objective_):.6g}"
-        )
-
-    # --- the solution --------------------------------------------------------------------------
-
-    def _ready(self) -> Fitted:
-        """The fitted state with its solution; raises where there is none yet."""
-        check_is_fitted(self)
-        return self._fitted.settled()
-
-    def _centers(self) -> Centers:
-        fitted = self._ready()
-        if fitted.centers is None:
-            fitted.centers = self._solve_statistics(fitted)
-        return fitted.centers
-
-    def _solve_statistics(self, fitted: Fitted) -> Centers:
-        """The solution from statistics alone, for models that they determine."""
-        raise NotImplementedError
-
-    def _selection(self) -> Selection:
-        fitted = self._ready()
-        if fitted.selection is None:
-            centers, k = self._centers(), fitted.params["k"]
-            fitted.selection = self._run(lambda ctx: centers.select(k, ctx))
-        return fitted.selection
-
-    def _run(self, task: Callable[[Context], Any]) -> Any:
-        """``task(context)`` where the model lives."""
-        return run_with_oom_retry(task, self._fitted.backend, self.memory_budget)
-
-    def _cached(self, name: str, make: Callable[[Any, Any, Context], Any]) -> Any:
-        """``make(centers, selection, context)``, formed once for this fit."""
-        cache = self._ready().cache
-        if name not in cache:
-            centers, selection = self._centers(), self._selection()
-            cache[name] = self._run(lambda ctx: make(centers, selection, ctx))
-        return cache[name]
-
-    def _support(self) -> np.ndarray:
-        return self._cached("support", lambda _, chosen, ctx: read_only(to_numpy(chosen.support)))
-
-    @learned
-    def support_(self) -> np.ndarray:
-        """The selected features, ascending; int64 of shape (k,), on the host."""
-        return self._support()
-
-    def _of_every_class(self, of_met: Array, of_others: Array) -> Array:
-        """Rows of all K classes: those of the classes met, and one row for each other class."""
-        met = self._fitted.met
-        if met is None:
-            return of_met
-        xp = array_namespace(of_met)
-        found = xp.concat([of_met, of_others[None, ...]], axis=0)
-        index = np.full(len(self.classes_), len(met))
-        index[list(met)] = np.arange(len(met))
-        return xp.take(found, self._fitted.backend.asarray(index), axis=0)
-
-    def _decided_by_class(self, found: Array, of_others: float) -> Array:
-        """`_of_every_class` of rows of a decision, of which two classes have one."""
-        xp = array_namespace(found)
-        found = xp.concat([-found / 2, found / 2]) if found.shape[0] == 1 else found
-        return self._of_every_class(found, xp.full_like(found[0, ...], of_others))
+    def _params(self) -> dict[str, Any]:
+        """The parameters that the solution depends on, as they are now."""
+        return {name: snapshot(getattr(self, name)) for name in self._solution_params}
 
     # --- predicting ----------------------------------------------------------------------------
 
-    def _log_prior_of_met(self) -> list[float]:
-        """Log priors of the classes met, as the decision takes them."""
+    def _priors(self, params: dict[str, Any], weight: tuple[float, ...]) -> list[float]:
+        """Log priors of classes of these weights, -inf for a weight of 0; none without priors.
+
+        ``params`` are the parameters of the fit, or those of the model.
+        """
         return []
 
-    def _decision(self) -> Decision:
-        """The decision for the support, formed outside of the work on X."""
-
-        def make(centers: Centers, selection: Selection, ctx: Context) -> Decision:
-            return centers.decision(selection.support, self._log_prior_of_met())
-
-        return self._cached("decision", make)
+    def _decision(self, fitted: FittedModel) -> Decision:
+        """The decision for the support."""
+        return fitted.centers.decision(fitted.selection.support, fitted.log_prior_of_met)
 
     def _rows(self, X: Any, ctx: Context) -> Block:
         """Rows to predict, checked, as this model reads them."""
@@ -262,44 +200,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
         summed = not self._linear or self._value_transform() is not None
         return self._read(as_block(X, ctx.backend, summed=summed, checked=True))
 
-    def _score_rows(self, X: Any, method: str, *, relative: bool = False) -> tuple[Array, Backend]:
-        """Scores of the rows of X where the model lives, and the backend where outputs belong."""
-        scores, backend = self._finite_rows(
-            X,
-            method,
-            partial(self._decision().scores, relative=relative),
-            "the scores of row {row} of X overflow float64: its values are too far from the "
-            "centers. Rescale X, at fit as well.",
-        )
-        if self._fitted.met is None:
-            return scores, backend
-        with self._fitted.backend.current():
-            xp = array_namespace(scores)
-            by_class = self._decided_by_class(xp.permute_dims(scores, (1, 0)), -math.inf)
-            return xp.permute_dims(by_class, (1, 0)), backend
-
-    def _finite_rows(
-        self, X: Any, method: str, task: Callable[[Block, Context], Array], overflow: str
-    ) -> tuple[Array, Backend]:
-        """``task`` of X as a block, checked to be finite, and the backend where outputs belong.
-
-        ``overflow`` is the message where the values of X are finite and those of a row are not.
-        """
-        self._ready()
-        checked = check_X(self, X, reset=False, in_parts=True)
-        check_backend(self, checked, method)
-
-        def work(ctx: Context) -> Array:
-            xp = ctx.backend.xp
-            block = self._rows(checked, ctx)
-            found = task(block, ctx)
-            if not bool(xp.all(xp.isfinite(found))):
-                block.check_finite(False, ctx)
-                row = int(xp.nonzero(~xp.all(xp.isfinite(found), axis=1))[0][0])
-                raise ValueError(overflow.format(row=row))
-            return found
-
-        return self._run(work), output_backend(checked)
+    @learned
+    def support_(self) -> np.ndarray:
+        """The selected features, ascending; int64 of shape (k,), on the host."""
+        return FittedModel(self).support
 
     def decision_function(self, X: Any) -> Array:
         """Scores of the samples.
@@ -315,11 +219,11 @@ class Classifier(ClassifierMixin, BaseEstimator):
             For two classes, positive means ``classes_[1]``; for more, the largest score wins. In
             the library and on the device of X.
         """
-        scores, backend = self._score_rows(X, "decision_function")
+        scores, backend = FittedModel(self).scores(X, "decision_function")
         return backend.move(scores[:, 0] if scores.shape[1] == 1 else scores)
 
     def _predict_codes(self, X: Any, method: str) -> tuple[Array, Backend]:
-        scores, backend = self._score_rows(X, method)
+        scores, backend = FittedModel(self).scores(X, method)
         xp = array_namespace(scores)
         with self._fitted.backend.current():
             if scores.shape[1] == 1:
@@ -379,19 +283,19 @@ class Classifier(ClassifierMixin, BaseEstimator):
         -------
         model
         """
-        fitted = self._ready()
+        fitted = FittedModel(self)
         if device is None:
             raise ValueError("to() needs the name of a device: 'cpu', 'cuda', 'cuda:N' or 'auto'.")
-        with fitted.backend.current():
-            backend = resolve_backend(device, fitted.backend.zeros(1))
+        state = fitted.state
+        with state.backend.current():
+            backend = resolve_backend(device, state.backend.zeros(1))
         with backend.current():
-            centers = fitted.centers and fitted.centers.to(backend)
-            statistics = fitted.share()
-            statistics = statistics and statistics.moved(backend)
-            selection = fitted.selection and fitted.selection.moved(backend.move)
-        new = FittedModel(self).copy(
-            backend=backend, centers=centers, statistics=statistics, selection=selection
-        )
+            new = fitted.copy(
+                backend=backend,
+                centers=state.centers and state.centers.to(backend),
+                statistics=state.statistics and state.statistics.moved(backend),
+                selection=state.selection and state.selection.moved(backend.move),
+            )
         new.device = device
         return new
 

@@ -30,12 +30,11 @@ from ..solvers.multinomial import (
     solve_multinomial,
 )
 from ..solvers.null_gains import NullGain, bernoulli_null_gain, multinomial_null_gain
-from ..solvers.selection import Selection
 from ..statistics.base import Recipe
 from ..statistics.class_sums import ClassSums
-from .base import LinearClassifier, read_only
+from .base import LinearClassifier
 from .counts import CountNaiveBayes, LikelihoodRatioTests
-from .fitted import learned
+from .fitted import FittedModel, formed, learned
 
 
 class _NaiveBayes(LinearClassifier, CountNaiveBayes):
@@ -44,23 +43,18 @@ class _NaiveBayes(LinearClassifier, CountNaiveBayes):
     def _recipe(self) -> Recipe:
         return Recipe("class sums", self._value_transform())
 
-    @learned
-    def feature_log_prob_(self) -> Array:
+    @formed
+    def feature_log_prob_(self, fitted: Any, ctx: Context) -> Array:
         """Log of each class and feature's probability: its own on the support, tied elsewhere."""
+        centers, support = fitted.centers, fitted.selection.support
+        of_met = centers.log_theta(support)
+        if fitted.state.met is None:
+            return of_met
+        return fitted.of_every_class(of_met, centers.log_theta(support[:0])[0, :])
 
-        def log_prob(centers: Any, chosen: Selection, ctx: Context) -> Array:
-            of_met = centers.log_theta(chosen.support)
-            if self._fitted.met is None:
-                return read_only(of_met)
-            nothing = chosen.support[:0]
-            return read_only(self._of_every_class(of_met, centers.log_theta(nothing)[0, :]))
-
-        return self._cached("feature_log_prob", log_prob)
-
-    def _log_likelihood(self, block: Block, ctx: Context) -> Array:
-        centers: Any = self._centers()
-        form, every = centers.likelihood_form(self._selection().support), self._every_feature(ctx)
-        return product(block, every, form.shift, form.coef, ctx) + form.offset
+    def _log_likelihood(self, fitted: Any, block: Block, ctx: Context) -> Array:
+        form = fitted.centers.likelihood_form(fitted.selection.support)
+        return product(block, self._every_feature(ctx), form.shift, form.coef, ctx) + form.offset
 
 
 @filled
@@ -143,6 +137,7 @@ class SparseBernoulliNB(_NaiveBayes, LikelihoodRatioTests):
         self.memory_budget = memory_budget
         self.verbose = verbose
 
+    _solution_params = (*CountNaiveBayes._solution_params, "binarize")
     _kept_params = ("binarize",)
 
     def _check_parameters(self) -> None:
@@ -154,9 +149,6 @@ class SparseBernoulliNB(_NaiveBayes, LikelihoodRatioTests):
 
     def _read(self, block: Block) -> Block:
         return binarized(block, self.binarize, type(self).__name__)
-
-    def _params(self) -> dict[str, Any]:
-        return super()._params() | {"binarize": self.binarize}
 
     def _solve_from(
         self, statistics: ClassSums, params: dict[str, Any], ctx: Context
@@ -276,6 +268,8 @@ class SparseMultinomialNB(_NaiveBayes):
         self.memory_budget = memory_budget
         self.verbose = verbose
 
+    _solution_params = (*CountNaiveBayes._solution_params, "tol")
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True
@@ -285,9 +279,6 @@ class SparseMultinomialNB(_NaiveBayes):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_tol(self.tol)
-
-    def _params(self) -> dict[str, Any]:
-        return super()._params() | {"tol": self.tol}
 
     def _value_transform(self) -> NotNegative:
         return NotNegative(type(self).__name__)
@@ -303,7 +294,7 @@ class SparseMultinomialNB(_NaiveBayes):
     @learned
     def gap_(self) -> float:
         """How much more log-likelihood any other k features could have, at most."""
-        selection: Any = self._selection()
+        selection: Any = FittedModel(self).selection
         return selection.gap
 
     @learned

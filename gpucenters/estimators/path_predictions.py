@@ -15,6 +15,7 @@ from ..arrays.typing import Array
 from ..solvers.decisions import scores_of_supports, softmax
 from ..solvers.path import Path, score_path
 from .base import CenterClassifier
+from .fitted import FittedModel
 from .validation import check_backend, check_X
 
 _WORKSPACE = 8  # arrays of the size of the scores that are alive at once
@@ -82,7 +83,8 @@ def predict_path(
         From predictions to a mask of the k where their rounding matters: for these the samples are
         scored as `with_k` does it.
     """
-    centers = model._centers()
+    fitted = FittedModel(model)
+    centers = fitted.centers
     checked = check_X(model, X, reset=False)
     check_backend(model, checked, "sparsity_path")
     n, classes = checked.shape[0], len(model.classes_)
@@ -90,7 +92,7 @@ def predict_path(
 
     def work(ctx: Context) -> tuple[Path, PathPredictions, np.ndarray]:
         block = model._rows(checked, ctx)
-        path = score_path(centers, ks, model._log_prior(), block, ctx)
+        path = score_path(centers, ks, fitted.log_prior, block, ctx)
         found = PathPredictions(
             np.empty((len(ks), n), np.min_scalar_type(classes - 1)),
             np.empty((len(ks), n, q)) if decision else None,
@@ -107,7 +109,7 @@ def predict_path(
         def score(rows: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
             here = block if rows == (0, n) else block.rows(*rows, shared)
             scores, relative, bound, doubt = path.scores(here, shared, probability)
-            found.put(slice(*rows), slice(None), scores, relative, model._per_score)
+            found.put(slice(*rows), slice(None), scores, relative, fitted.per_score)
             return to_numpy(bound), to_numpy(doubt)
 
         doubtful = np.zeros(len(ks), np.bool)
@@ -117,20 +119,20 @@ def predict_path(
         return path, found, doubtful
 
     def again(ctx: Context) -> Array | None:
-        prior = model._log_prior_of_met()
+        prior = fitted.log_prior_of_met
         decisions = [centers.decision(path.support(s), prior) for s in numbers]
         return scores_of_supports(decisions, model._rows(checked, ctx), ctx)
 
-    path, found, doubtful = model._run(work)
+    path, found, doubtful = fitted.run(work)
     if in_doubt is not None:
         doubtful = doubtful | in_doubt(found)
     numbers = np.flatnonzero(doubtful).tolist()
     if numbers:
-        scores = model._run(again)
-        with model._fitted.backend.current():
+        scores = fitted.run(again)
+        with fitted.backend.current():
             xp = None if scores is None else array_namespace(scores)
             if xp is not None and bool(xp.all(xp.isfinite(scores))):
-                found.put(slice(0, n), numbers, scores, scores, model._per_score)
+                found.put(slice(0, n), numbers, scores, scores, fitted.per_score)
                 return found
         for s in numbers:
             _score_again(model, X, ks[s], s, found)
@@ -148,10 +150,8 @@ def _changes(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _score_again(model: CenterClassifier, X: Any, k: int, s: int, found: PathPredictions) -> None:
     """Replace the predictions of one k by those of the model at this k."""
-    at_k = model.with_k(k)
-    both = [
-        at_k._score_rows(X, "sparsity_path", relative=relative)[0] for relative in (False, True)
-    ]
-    with model._fitted.backend.current():
+    fitted = FittedModel(model.with_k(k))
+    both = [fitted.scores(X, "sparsity_path", relative=relative)[0] for relative in (False, True)]
+    with fitted.backend.current():
         scores, relative = (array_namespace(a).permute_dims(a, (1, 0))[:, None, :] for a in both)
-        found.put(slice(0, scores.shape[2]), [s], scores, relative, model._per_score)
+        found.put(slice(0, scores.shape[2]), [s], scores, relative, fitted.per_score)

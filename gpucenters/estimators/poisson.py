@@ -13,7 +13,6 @@ from .._docstrings import filled
 from ..arrays.backend import Backend
 from ..arrays.context import Context
 from ..arrays.functions import chi2_tail, f_tail
-from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import Samples, check_weights
@@ -31,9 +30,9 @@ from ..solvers.poisson import (
 )
 from ..statistics.base import Recipe, Statistics
 from ..statistics.class_sums import ExposedSums
-from .base import read_only
+from .base import FeatureImportances
 from .counts import CountNaiveBayes, LikelihoodRatioTests
-from .fitted import learned
+from .fitted import FittedModel, formed
 
 #: The exposures that the call of a method was given.
 _GIVEN: ContextVar[Any] = ContextVar("exposure", default=None)
@@ -49,8 +48,33 @@ def _called(exposure: Any, method: Any, *args: Any, **kwargs: Any) -> Any:
     return context.run(method, *args, **kwargs)
 
 
+def _row_exposure(name: str, kind: str, block: Block, ctx: Context) -> Array:
+    """The exposures of rows to predict, (n,), by the kind that the model was fitted with."""
+    given, n, backend = _GIVEN.get(), block.shape[0], block.backend
+    if given is not None and kind != "given":
+        raise ValueError(f"this {name} was fitted without exposure=, and so predicts without.")
+    if given is None and kind == "given":
+        raise ValueError(
+            f"this {name} was fitted with exposure=: hand the exposures of "
+            "these rows to this method too."
+        )
+    if kind == "total":
+        return row_totals(block, ctx)
+    given = check_weights(given, n, "exposure")
+    if given is None:
+        return backend.zeros(n) + 1.0
+    exposure = backend.asarray(given)
+    require_exposure(block, exposure, ctx)
+    return exposure
+
+
+def _exposed(decision: Any, name: str, kind: str) -> Decision:
+    """A decision on the rows of each call: the exposures are nowhere kept."""
+    return replace(decision, exposure=partial(_row_exposure, name, kind))
+
+
 @filled
-class SparsePoissonNB(CountNaiveBayes, LikelihoodRatioTests):
+class SparsePoissonNB(FeatureImportances, CountNaiveBayes, LikelihoodRatioTests):
     """Sparse Poisson naive Bayes classifier and feature selector, for counts.
 
     The counts of a sample are Poisson with the mean of its exposure times a rate, which may differ
@@ -143,6 +167,7 @@ class SparsePoissonNB(CountNaiveBayes, LikelihoodRatioTests):
         tags.classifier_tags.poor_score = True  # on real numbers, as MultinomialNB
         return tags
 
+    _solution_params = (*CountNaiveBayes._solution_params, "scale", "exposure")
     _kept_params = ("scale", "exposure")
 
     def _check_parameters(self) -> None:
@@ -155,9 +180,6 @@ class SparsePoissonNB(CountNaiveBayes, LikelihoodRatioTests):
             )
         if self.exposure not in ("total", None):
             raise ValueError(f"exposure={self.exposure!r} is not valid: use 'total' or None.")
-
-    def _params(self) -> dict[str, Any]:
-        return super()._params() | {"scale": self.scale, "exposure": self.exposure}
 
     def _value_transform(self) -> NotNegative:
         return NotNegative(type(self).__name__)
@@ -177,31 +199,6 @@ class SparsePoissonNB(CountNaiveBayes, LikelihoodRatioTests):
         kind, given, squares = self._kind(), _GIVEN.get(), self.scale is not None
         return block, exposed_samples(block, samples, kind, given, ctx, squares=squares)
 
-    def _row_exposure(self, kind: str, block: Block, ctx: Context) -> Array:
-        """The exposures of rows to predict, (n,), by the kind that the model was fitted with."""
-        given, n, backend = _GIVEN.get(), block.shape[0], block.backend
-        if given is not None and kind != "given":
-            raise ValueError(
-                f"this {type(self).__name__} was fitted without exposure=, and so predicts without."
-            )
-        if given is None and kind == "given":
-            raise ValueError(
-                f"this {type(self).__name__} was fitted with exposure=: hand the exposures of "
-                "these rows to this method too."
-            )
-        if kind == "total":
-            return row_totals(block, ctx)
-        given = check_weights(given, n, "exposure")
-        if given is None:
-            return backend.zeros(n) + 1.0
-        exposure = backend.asarray(given)
-        require_exposure(block, exposure, ctx)
-        return exposure
-
-    def _exposed(self, decision: Any, kind: str) -> Decision:
-        """A decision on the rows of this call: the exposures are nowhere kept."""
-        return replace(decision, exposure=partial(self._row_exposure, kind))
-
     # --- solving -------------------------------------------------------------------------------
 
     def _recipe(self) -> Recipe:
@@ -212,7 +209,7 @@ class SparsePoissonNB(CountNaiveBayes, LikelihoodRatioTests):
 
     def _check_streaming(self, params: dict[str, Any]) -> None:
         super()._check_streaming(params)
-        before = self._ready().needed_statistics("partial_fit").recipe.exposure == "given"
+        before = FittedModel(self).statistics("partial_fit").recipe.exposure == "given"
         if before != (self._kind() == "given"):
             raise ValueError("exposure= must be handed to each call of partial_fit, or to none.")
 
@@ -226,13 +223,14 @@ class SparsePoissonNB(CountNaiveBayes, LikelihoodRatioTests):
         kind = self._kind()
         return poisson_null_gain(block, check_alpha(self.alpha), kind, self.scale, ctx)
 
-    def _decision(self) -> Decision:
-        return self._exposed(super()._decision(), self._located()[0].kind)
+    def _decision(self, fitted: FittedModel) -> Decision:
+        kind = fitted.located()[0].kind
+        return _exposed(super()._decision(fitted), type(self).__name__, kind)
 
-    def _log_likelihood(self, block: Block, ctx: Context) -> Array:
-        centers: Any = self._centers()
-        form = centers.likelihood_form(self._selection().support)
-        return self._exposed(form, centers.kind).scores(block, ctx, relative=False)
+    def _log_likelihood(self, fitted: Any, block: Block, ctx: Context) -> Array:
+        form = fitted.centers.likelihood_form(fitted.selection.support)
+        decision = _exposed(form, type(self).__name__, fitted.centers.kind)
+        return decision.scores(block, ctx, relative=False)
 
     def _likelihood_ratio(self, statistics: ExposedSums, ctx: Context) -> Array:
         return poisson_ratio(statistics, ctx)
@@ -242,27 +240,18 @@ class SparsePoissonNB(CountNaiveBayes, LikelihoodRatioTests):
         return PoissonBlocks(backend, n_classes, n_features, alpha, scaled=scaled)
 
     def _tail(self, gain: Array, statistics: ExposedSums) -> np.ndarray:
-        k, centers = statistics.shape[0], self._centers()
+        k, centers = statistics.shape[0], FittedModel(self).centers
         scale = getattr(centers, "scale", None)
         if scale is None:
             return chi2_tail(2 * gain, k - 1)
         left = dispersion_divisor(statistics.class_weight, statistics.count)
         return f_tail(2 * gain / scale / (k - 1), k - 1, left)
 
-    @learned
-    def class_exposure_(self) -> Array:
+    @formed
+    def class_exposure_(self, fitted: FittedModel, ctx: Context) -> Array:
         """Weighted sum of the exposures of each class; float64 of shape (n_classes,)."""
-
-        def exposures(_: Any, __: Any, ctx: Context) -> Array:
-            of_met = ctx.backend.asarray(list(self._located()[0].exposure))
-            return read_only(self._of_every_class(of_met, of_met[0] * 0))
-
-        return self._cached("class_exposure", exposures)
-
-    @learned
-    def feature_importances_(self) -> np.ndarray:
-        """The gain of each feature, on the host: what meta-estimators rank features by."""
-        return read_only(to_numpy(self.scores_))
+        of_met = ctx.backend.asarray(list(fitted.located()[0].exposure))
+        return fitted.of_every_class(of_met, of_met[0] * 0)
 
     # --- the methods that take exposures -------------------------------------------------------
 

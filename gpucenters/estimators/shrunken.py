@@ -17,7 +17,6 @@ from ..statistics.moments import ClassMoments
 from .base import FeatureSelector, LinearClassifier
 from .fitted import FittedModel, learned
 from .from_statistics import StatisticsClassifier
-from .validation import snapshot
 
 
 @filled
@@ -109,6 +108,7 @@ class ShrunkenCentroidClassifier(LinearClassifier, FeatureSelector, StatisticsCl
         self.memory_budget = memory_budget
         self.verbose = verbose
 
+    _solution_params = ("k", "threshold", "offset", "priors")
     _per_score = 0.5
 
     def _check_parameters(self) -> None:
@@ -122,10 +122,6 @@ class ShrunkenCentroidClassifier(LinearClassifier, FeatureSelector, StatisticsCl
                     f"k={self.k!r} and threshold={self.threshold!r} both say what survives: leave "
                     "one of them out."
                 )
-
-    def _params(self) -> dict[str, Any]:
-        params = {name: getattr(self, name) for name in ("k", "threshold", "offset")}
-        return params | {"priors": snapshot(self.priors)}
 
     def _recipe(self) -> Recipe:
         return Recipe("class moments", per_feature=True)
@@ -165,12 +161,13 @@ class ShrunkenCentroidClassifier(LinearClassifier, FeatureSelector, StatisticsCl
         return self._at("all", float(threshold))
 
     def _at(self, k: Any, threshold: float | None) -> Self:
-        fitted, centers = FittedModel(self), self._centers()
+        fitted = FittedModel(self)
+        centers = fitted.centers
         if isinstance(centers, ShrunkenCenters):
             centers = replace(centers, threshold=threshold)
         elif threshold is not None or fitted.state.params["threshold"] is not None:
             raise needs_full("Another threshold")
-        selection = self._run(lambda ctx: centers.select(k, ctx))
+        selection = fitted.run(lambda ctx: centers.select(k, ctx))
         params = fitted.state.params | {"k": k, "threshold": threshold}
         new = fitted.copy(params=params, centers=centers, selection=selection)
         new.k, new.threshold = k, threshold
@@ -179,10 +176,11 @@ class ShrunkenCentroidClassifier(LinearClassifier, FeatureSelector, StatisticsCl
     @learned
     def threshold_(self) -> float:
         """The threshold that was given, or that k makes."""
-        centers, columns = self._located()
-        return self._run(lambda ctx: centers.threshold_of(columns))
+        fitted = FittedModel(self)
+        centers, columns = fitted.located()
+        return fitted.run(lambda ctx: centers.threshold_of(columns))
 
     @learned
     def offset_(self) -> float:
         """What is added to the standard deviations."""
-        return self._located()[0].offset
+        return FittedModel(self).located()[0].offset

@@ -354,9 +354,8 @@ def work_backend(estimator: Any, X: Any) -> Backend:
 
 def snapshot(parameter: Any) -> Any:
     """A parameter as it is now: the user may go on with their array."""
-    if parameter is None or isinstance(parameter, str):
-        return parameter
-    return np.array(to_numpy(parameter))
+    plain = parameter is None or np.isscalar(parameter)
+    return parameter if plain else np.array(to_numpy(parameter))
 
 
 def output_backend(X: Any) -> Backend:

@@ -21,7 +21,7 @@ from ..arrays.namespace import array_namespace, to_numpy
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import raise_without_weight
-from ..estimators.fitted import FittedModel, add_batch, adopt, adopt_and_solve
+from ..estimators.fitted import FittedModel, add_batch, adopt
 from ..estimators.from_statistics import StatisticsClassifier
 from ..estimators.validation import (
     accuracy,
@@ -252,7 +252,7 @@ class Decomposition(Copies):
 
     def _solve(self) -> list[Any]:
         joint = self._joint
-        statistics = FittedModel(joint).state.needed_statistics("estimators_")
+        statistics = FittedModel(joint).statistics("estimators_")
         unmet = [x for x, n in zip(self.classes_.tolist(), statistics.count, strict=True) if not n]
         if unmet:
             raise NotFittedError(
@@ -265,7 +265,7 @@ class Decomposition(Copies):
                 models.append(ConstantClassifier(problem))
                 continue
             model = clone(joint)
-            adopt_and_solve(model, problem)
+            adopt(model, problem, solved=True)
             models.append(model)
         return models
 
@@ -296,13 +296,7 @@ class Decomposition(Copies):
             ]
             return xp.permute_dims(xp.stack(every), (1, 0))
 
-        return FittedModel(self._joint).finite_rows(
-            X,
-            method,
-            score,
-            "the scores of row {row} of X overflow float64: its values are too far from the "
-            "centers. Rescale X, at fit as well.",
-        )
+        return FittedModel(self._joint).finite_rows(X, method, score)
 
     def predict(self, X: Any) -> Array:
         """The class of each sample; ties go to the first class.

@@ -11,6 +11,8 @@ _Documented = TypeVar("_Documented")
 _PARAMETERS_OF_MODELS = """
 k : int, float or "all", default="all"
     The number of features (int >= 1), a fraction of them (float in (0, 1]), or all.
+alpha : float, default=1.0
+    Additive smoothing, the same for every feature; below 1e-10 it counts as 1e-10.
 fit_prior : bool, default=True
     Class priors as in the training data; else all equal.
 class_prior : array of shape (n_classes,), default=None
@@ -40,6 +42,9 @@ support_ : ndarray of shape (k,), int64
     Selected features, ascending, on the host.
 ranking_ : ndarray of shape (k,), int64
     The same by descending score (ties: lower index first), on the host.
+centers_ : array of shape (n_classes, k), float64
+    Class centers on the support, in the units of X.
+class_count_, class_log_prior_ : arrays of shape (n_classes,), float64
 feature_importances_ : ndarray of shape (n_features,), float64
     ``scores_`` on the host.
 coef_ : array of shape (1, n_features) or (n_classes, n_features), float64

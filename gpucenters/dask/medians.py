@@ -13,7 +13,7 @@ import numpy as np
 from dask.delayed import delayed
 from sklearn.base import clone
 
-from ..arrays.backend import HOST, Backend, backend_of
+from ..arrays.backend import HOST, Backend, backend_of, resolve_backend
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.namespace import is_sparse, sparse_module, to_numpy
 from ..blocks.convert import as_block
@@ -22,7 +22,7 @@ from ..blocks.sparse import SparseBlock
 from ..blocks.validation import as_float64, raise_overflow
 from ..estimators.centers import L1CenterClassifier, L2CenterClassifier
 from ..estimators.fitted import Fitted, FittedModel, commit
-from ..estimators.validation import check_container, encode_against, host_labels, work_backend
+from ..estimators.validation import check_container, encode_against, host_labels
 from ..reductions.medians import absolute_sums, stored_by_class, stored_per_column
 from ..reductions.sparse_sorting import perhaps_not_zero
 from ..solvers.l1 import L1Centers
@@ -139,7 +139,7 @@ def _count(
         samples = make_samples(codes, n, ctx.backend, n_classes=k, sample_weight=sample_weight)
         return count(block, samples, ctx)
 
-    found = run_with_oom_retry(work, work_backend(model, X), model.memory_budget)
+    found = run_with_oom_retry(work, resolve_backend(model.device, X), model.memory_budget)
     return _merge([so_far, found])
 
 

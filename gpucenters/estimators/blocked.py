@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from ..arrays.backend import HOST
+from ..arrays.backend import HOST, resolve_backend
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.namespace import to_numpy
 from ..solvers.blocked import Blocked
@@ -17,7 +17,6 @@ from ..solvers.selection import ranking_key
 from ..statistics.base import Statistics
 from .base import read_only
 from .counts import LikelihoodRatioTests
-from .validation import work_backend
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,8 @@ def block_gains(
     array([0.444, 0.   ])
     """
     model = block_model(estimator)
-    statistics = _on_device(model, statistics)
+    model._check_statistics(statistics, "block_gains")
+    statistics = statistics.to(resolve_backend(model.device, statistics.total))
     known, layout = _layout(statistics, groups, blocks)
 
     def solve(ctx: Context) -> Blocked:
@@ -150,7 +150,8 @@ def rest_block_gains(
     beside others has gains of 0.
     """
     model = block_model(estimator)
-    statistics = _on_device(model, statistics)
+    model._check_statistics(statistics, "block_gains")
+    statistics = statistics.to(resolve_backend(model.device, statistics.total))
     known, layout = _layout(statistics, groups, blocks)
 
     def solve(ctx: Context) -> list[Blocked]:
@@ -182,21 +183,6 @@ def block_model(estimator: Any) -> LikelihoodRatioTests:
     model._check_parameters()
     model._within_blocks(HOST, 2, 1)
     return model
-
-
-def _on_device(model: LikelihoodRatioTests, statistics: Statistics) -> Statistics:
-    """Statistics that the model takes, where it works."""
-    if not isinstance(statistics, Statistics):
-        raise TypeError(
-            f"block_gains takes what statistics() of the model returns, got "
-            f"{type(statistics).__name__}."
-        )
-    if not statistics.recipe.serves(model._recipe()):
-        raise ValueError(
-            f"{type(model).__name__} with these parameters needs {model._recipe()}, got "
-            f"{statistics.recipe}. Make the statistics with the parameters of this model."
-        )
-    return statistics.to(work_backend(model, statistics.total))
 
 
 class _Block(NamedTuple):

@@ -42,8 +42,6 @@ class L2CenterClassifier(LinearClassifier, FeatureSelector, StatisticsClassifier
     ----------
     scores_ : array of shape (n_features,), float64
         Gain of each feature: how much the objective falls if its centers may differ.
-    centers_ : array of shape (n_classes, k), float64
-        Class centers on the support, in the units of X.
     scale_ : array of shape (n_features,), float64, or None
     objective_ : float
         Sum over classes of the mean squared distance to the center, in scaled units.
@@ -132,8 +130,6 @@ class L1CenterClassifier(FeatureImportances, FeatureSelector, CenterClassifier):
     scores_ : array of shape (n_features,), float64
         Gain of each feature: how much the objective falls if its centers may differ. Exactly zero
         where the intervals of class medians share a point.
-    centers_ : array of shape (n_classes, k), float64
-        Class centers on the support, in the units of X.
     scale_ : array of shape (n_features,), float64, or None
     objective_ : float
         Sum over classes of the mean l1 distance to the center, in scaled units.

@@ -12,6 +12,7 @@ from ..arrays.context import Context
 from ..arrays.namespace import array_namespace, to_numpy
 from ..arrays.typing import Array
 from ..blocks import Block
+from ..blocks.transforms import NotNegative
 from ..solvers.blocked import WithinBlocks
 from ..solvers.data import check_alpha, class_log_prior
 from .base import FeatureSelector, read_only
@@ -37,9 +38,6 @@ class ClassPriors(FeatureSelector, StatisticsClassifier):
     def _log_likelihood(self, fitted: FittedModel, block: Block, ctx: Context) -> Array:
         """Log-likelihoods of the rows in the classes met, (n, K), over all features."""
         raise NotImplementedError
-
-    def _every_feature(self, ctx: Context) -> Array:
-        return ctx.backend.arange(self.n_features_in_)
 
     def predict_joint_log_proba(self, X: Any) -> Array:
         """Joint log probabilities: the log prior of each class plus the sample's log-likelihood.
@@ -137,3 +135,16 @@ class CountNaiveBayes(ClassPriors):
         fitted = FittedModel(self)
         fitted.state.share()  # so that the next batch is added to a copy
         return read_only(fitted.statistics("feature_count_").total)
+
+
+class NonNegativeCounts(CountNaiveBayes):
+    """Base of the models of counts that are no zeros and ones."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        tags.classifier_tags.poor_score = True  # on real numbers, as MultinomialNB
+        return tags
+
+    def _value_transform(self) -> NotNegative:
+        return NotNegative(type(self).__name__)

@@ -17,13 +17,13 @@ from sklearn.model_selection import (
     check_cv,
 )
 
-from ..arrays.backend import backend_of
+from ..arrays.backend import backend_of, resolve_backend
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.inputs import exact_values, first_missing
 from ..arrays.namespace import array_namespace, is_numpy, is_sparse, to_numpy
 from ..statistics.base import Statistics
 from .from_statistics import StatisticsClassifier
-from .validation import encode, validated, work_backend
+from .validation import encode, validated
 
 RULES = ("best", "one-standard-error")
 _ROUNDING = 1e-12  # of the largest score: means of equal scores in another order differ by less
@@ -285,7 +285,9 @@ class HeldOut:
                 return None
             return model._make_statistics(block, samples, ctx, mergeable=True)
 
-        found = run_with_oom_retry(make, work_backend(model, checked), model.memory_budget)
+        found = run_with_oom_retry(
+            make, resolve_backend(model.device, checked), model.memory_budget
+        )
         return None if found is None else cls(model, codes, classes, weight, found)
 
     def fit(self, X: Any, rows: np.ndarray) -> StatisticsClassifier | None:

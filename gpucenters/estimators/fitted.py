@@ -66,10 +66,6 @@ class Fitted:
     cache: dict[str, Any] = field(default_factory=dict)
     shared: bool = False
 
-    def shared_with(self, **changes: Any) -> Self:
-        """The state of a copy that shares the statistics, with some changes."""
-        return replace(self, **{"statistics": self.share(), "cache": {}, "shared": True} | changes)
-
     def share(self) -> Statistics | None:
         """The statistics, for another model too: from now on neither adds to them in place."""
         self.shared = True
@@ -278,7 +274,8 @@ class FittedModel:
     def copy(self, **changes: Any) -> Any:
         """A copy of the model with these changes of its state, which shares the statistics."""
         new = copy.copy(self._model)
-        new._fitted = self.state.shared_with(**changes)
+        shared = {"statistics": self.state.share(), "cache": {}}
+        new._fitted = replace(self.state, **shared | changes)
         return new
 
 

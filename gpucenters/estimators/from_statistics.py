@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from ..arrays.backend import resolve_backend
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.inputs import exact_values
 from ..blocks import Block
@@ -23,7 +24,6 @@ from .validation import (
     host_labels,
     raise_for_one_class,
     validated,
-    work_backend,
 )
 
 
@@ -160,7 +160,7 @@ class StatisticsClassifier(CenterClassifier):
             block, samples = self._enter(checked, codes, known, sample_weight, ctx)
             return self._make_statistics(block, samples, ctx, mergeable=True, nonzero=nonzero)
 
-        backend = work_backend(self, checked)
+        backend = resolve_backend(self.device, checked)
         found = run_with_oom_retry(make, backend, self.memory_budget, verbose=self.verbose)
         found.classes, found.feature_names = known, attributes.get("feature_names_in_")
         return found
@@ -185,20 +185,23 @@ class StatisticsClassifier(CenterClassifier):
         self._check_parameters()
         self._refuse_balanced("fit_statistics")
         name = type(self).__name__
+        self._check_statistics(statistics, f"{name}.fit_statistics")
+        raise_for_one_class(name, labels(statistics))
+        raise_without_weight(statistics.count, labels(statistics))
+        adopt(self, statistics.to(resolve_backend(self.device, statistics.total)), solved=True)
+        return self
+
+    def _check_statistics(self, statistics: Any, caller: str) -> None:
+        """Raise for what does not hold what this model needs."""
         if not isinstance(statistics, Statistics):
             raise TypeError(
-                f"{name}.fit_statistics() takes what statistics() returns, got "
-                f"{type(statistics).__name__}."
+                f"{caller}() takes what statistics() returns, got {type(statistics).__name__}."
             )
         if not statistics.recipe.serves(self._recipe()):
             raise ValueError(
-                f"{name} with these parameters needs {self._recipe()}, got {statistics.recipe}. "
-                "Make the statistics with the parameters of this model."
+                f"{type(self).__name__} with these parameters needs {self._recipe()}, got "
+                f"{statistics.recipe}. Make the statistics with the parameters of this model."
             )
-        raise_for_one_class(name, labels(statistics))
-        raise_without_weight(statistics.count, labels(statistics))
-        adopt(self, statistics.to(work_backend(self, statistics.total)), solved=True)
-        return self
 
     # --- batches -------------------------------------------------------------------------------
 
@@ -236,7 +239,7 @@ class StatisticsClassifier(CenterClassifier):
         if first:
             kept = None
             checked, attributes = validated(self, X, in_parts=True)
-            backend = work_backend(self, checked)
+            backend = resolve_backend(self.device, checked)
         else:
             kept = FittedModel(self).statistics("partial_fit")
             self._check_streaming(self._fitted.params)

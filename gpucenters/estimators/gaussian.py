@@ -79,7 +79,6 @@ class SparseGaussianNB(FeatureImportances, ClassPriors, LikelihoodRatioTests):
         What is added to the variances.
     objective_ : float
         Negative log-likelihood.
-    class_count_, class_log_prior_ : arrays of shape (n_classes,), float64
 
     Notes
     -----
@@ -146,7 +145,7 @@ class SparseGaussianNB(FeatureImportances, ClassPriors, LikelihoodRatioTests):
         k = params[0].shape[0]
         if k == 2:  # of two classes there would be the difference alone
             params = tuple(ctx.backend.xp.concat([p, p[1:, :]]) for p in params)
-        every = self._every_feature(ctx)
+        every = ctx.backend.arange(self.n_features_in_)
         found = distance_scores(block, every, negative_log_density, params, None, ctx)
         return found[:, :k] - constant
 

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from .._docstrings import filled
+from ..arrays.backend import resolve_backend
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
@@ -31,7 +32,7 @@ from .cross_validation import (
     split,
 )
 from .fitted import Fitted, FittedModel, commit, formed, learned
-from .validation import validated, work_backend
+from .validation import validated
 
 
 def _number(name: str, doc: str) -> Any:
@@ -430,7 +431,7 @@ class GMEBClassifierCV(GMEBClassifier):
             right = [_predicted(one, block, ctx)[test] == codes[test] for one in found]
             return np.average(right, axis=1, weights=weight[test])
 
-        backend = work_backend(self, checked)
+        backend = resolve_backend(self.device, checked)
         return run_with_oom_retry(work, backend, self.memory_budget, verbose=self.verbose)
 
 

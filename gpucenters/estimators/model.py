@@ -19,9 +19,11 @@ from ..blocks import Block
 from ..blocks.convert import as_block
 from ..blocks.samples import Samples, make_samples, raise_without_weight
 from ..blocks.transforms import ValueTransform
+from ..files.container import write
+from ..files.state import Packer
 from ..solvers.decisions import Decision
 from .fitted import Fitted, FittedModel, commit, learned
-from .saving import save
+from .saving import pack_model
 from .validation import (
     accuracy,
     check_class_weight,
@@ -32,7 +34,6 @@ from .validation import (
     snapshot,
     validated,
     with_class_weight,
-    work_backend,
 )
 
 
@@ -101,15 +102,11 @@ class Classifier(ClassifierMixin, BaseEstimator):
         self
         """
         self._check_parameters()
-
-        def solve(block: Block, samples: Samples, ctx: Context) -> tuple[Fitted, tuple[int, int]]:
-            return self._solve(block, samples, ctx), block.shape
-
-        (fitted, shape), attributes, classes = self._on_samples(solve, X, y, sample_weight)
+        fitted, attributes, classes = self._on_samples(self._solve, X, y, sample_weight)
         commit(self, attributes, classes, fitted)
         if self.verbose:
             print(
-                f"{type(self).__name__}: {shape[0]:,} x {shape[1]:,} in {fitted.backend}, "
+                f"{type(self).__name__}: {len(y):,} x {self.n_features_in_:,} in {fitted.backend}, "
                 f"{len(classes)} classes, {len(self.support_):,} features selected, "
                 f"objective {np.sum(self.objective_):.6g}"
             )
@@ -127,7 +124,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
             raise_without_weight(samples.count, classes)
             return solve(block, samples, ctx)
 
-        backend, budget = work_backend(self, checked), self.memory_budget
+        backend, budget = resolve_backend(self.device, checked), self.memory_budget
         found = run_with_oom_retry(work, backend, budget, verbose=self.verbose)
         return found, attributes, classes
 
@@ -328,4 +325,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         but no metadata requests. Arrays of a device are written as host arrays. A checksum finds
         files that are truncated or altered; it is no signature.
         """
-        save(self, path, full=full)
+        packer = Packer()
+        section, _ = pack_model(self, packer, full=full)
+        with self._fitted.backend.current():
+            write(path, {"model": section}, packer.arrays)

@@ -12,7 +12,7 @@ from ..arrays.context import Context
 from ..arrays.functions import chi2_tail
 from ..arrays.typing import Array
 from ..blocks import Block
-from ..blocks.transforms import Binarized, NotNegative
+from ..blocks.transforms import Binarized
 from ..reductions.products import product
 from ..solvers.bernoulli import (
     BernoulliCenters,
@@ -33,7 +33,7 @@ from ..solvers.null_gains import NullGain, bernoulli_null_gain, multinomial_null
 from ..statistics.base import Recipe
 from ..statistics.class_sums import ClassSums
 from .base import LinearClassifier
-from .counts import CountNaiveBayes, LikelihoodRatioTests
+from .counts import CountNaiveBayes, LikelihoodRatioTests, NonNegativeCounts
 from .fitted import FittedModel, formed, learned
 
 
@@ -54,7 +54,8 @@ class _NaiveBayes(LinearClassifier, CountNaiveBayes):
 
     def _log_likelihood(self, fitted: Any, block: Block, ctx: Context) -> Array:
         form = fitted.centers.likelihood_form(fitted.selection.support)
-        return product(block, self._every_feature(ctx), form.shift, form.coef, ctx) + form.offset
+        every = ctx.backend.arange(self.n_features_in_)
+        return product(block, every, form.shift, form.coef, ctx) + form.offset
 
 
 @filled
@@ -68,8 +69,6 @@ class SparseBernoulliNB(_NaiveBayes, LikelihoodRatioTests):
 
     Parameters
     ----------
-    alpha : float, default=1.0
-        Additive smoothing, the same for every feature; below 1e-10 it counts as 1e-10.
     binarize : float or None, default=0.0
         Values above it are 1, others 0. None: X holds zeros and ones already.
 
@@ -82,7 +81,6 @@ class SparseBernoulliNB(_NaiveBayes, LikelihoodRatioTests):
         Probabilities of the features of the support.
     objective_ : float
         Negative log-likelihood of the smoothed counts.
-    class_count_, class_log_prior_ : arrays of shape (n_classes,), float64
     feature_count_ : array of shape (n_classes, n_features), float64
         How much weight of each class has each feature.
     feature_log_prob_ : array of shape (n_classes, n_features), float64
@@ -169,7 +167,7 @@ class SparseBernoulliNB(_NaiveBayes, LikelihoodRatioTests):
 
 
 @filled
-class SparseMultinomialNB(_NaiveBayes):
+class SparseMultinomialNB(_NaiveBayes, NonNegativeCounts):
     """Sparse multinomial naive Bayes classifier and feature selector.
 
     Multinomial naive Bayes where the shares of the features may differ between classes in k
@@ -181,8 +179,6 @@ class SparseMultinomialNB(_NaiveBayes):
 
     Parameters
     ----------
-    alpha : float, default=1.0
-        Additive smoothing, the same for every feature; below 1e-10 it counts as 1e-10.
     tol : float, default=1e-9
         The dual is solved until ``upper_bound_`` is within ``tol * |C|`` of the least bound, psi(k)
         (see Notes). Larger values save time where there are many classes.
@@ -199,7 +195,6 @@ class SparseMultinomialNB(_NaiveBayes):
         Shares of the features of the support.
     objective_ : float
         Negative log-likelihood of the smoothed counts: minus ``lower_bound_``.
-    class_count_, class_log_prior_ : arrays of shape (n_classes,), float64
     feature_count_ : array of shape (n_classes, n_features), float64
         Class sums.
     feature_log_prob_ : array of shape (n_classes, n_features), float64
@@ -270,18 +265,9 @@ class SparseMultinomialNB(_NaiveBayes):
 
     _solution_params = (*CountNaiveBayes._solution_params, "tol")
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
-        tags.classifier_tags.poor_score = True  # on real numbers, as scikit-learn's own
-        return tags
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_tol(self.tol)
-
-    def _value_transform(self) -> NotNegative:
-        return NotNegative(type(self).__name__)
 
     def _solve_from(
         self, statistics: ClassSums, params: dict[str, Any], ctx: Context

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from ..arrays.backend import resolve_backend
 from ..arrays.context import Context, run_with_oom_retry
 from ..arrays.inputs import check_input
 from ..solvers.permutation import PermutationCounts, count_permutations
@@ -20,7 +21,7 @@ from ..solvers.selection import ranking_key, warn
 from .base import check_center_classifier, read_only
 from .cross_validation import check_groups
 from .mahalanobis import MahalanobisCenterClassifier
-from .validation import check_X, encode_against, host_labels, work_backend
+from .validation import check_X, encode_against, host_labels
 
 
 @dataclass(frozen=True)
@@ -272,7 +273,7 @@ def permutation_gains(
         gain = model._null_gain(block, ctx)
         return count_permutations(gain, block, samples, permutations, ctx)
 
-    backend, budget = work_backend(model, checked), model.memory_budget
+    backend, budget = resolve_backend(model.device, checked), model.memory_budget
     found = run_with_oom_retry(task, backend, budget, verbose=verbose)
     return PermutationGains._of(found, permutations, getattr(model, "feature_names_in_", None))
 

@@ -16,7 +16,6 @@ from ..arrays.functions import chi2_tail, f_tail
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import Samples, check_weights
-from ..blocks.transforms import NotNegative
 from ..solvers.blocked import PoissonBlocks
 from ..solvers.data import check_alpha, exposed_samples, require_exposure, row_totals
 from ..solvers.decisions import Decision
@@ -31,7 +30,7 @@ from ..solvers.poisson import (
 from ..statistics.base import Recipe, Statistics
 from ..statistics.class_sums import ExposedSums
 from .base import FeatureImportances
-from .counts import CountNaiveBayes, LikelihoodRatioTests
+from .counts import LikelihoodRatioTests, NonNegativeCounts
 from .fitted import FittedModel, formed
 
 #: The exposures that the call of a method was given.
@@ -74,7 +73,7 @@ def _exposed(decision: Any, name: str, kind: str) -> Decision:
 
 
 @filled
-class SparsePoissonNB(FeatureImportances, CountNaiveBayes, LikelihoodRatioTests):
+class SparsePoissonNB(FeatureImportances, NonNegativeCounts, LikelihoodRatioTests):
     """Sparse Poisson naive Bayes classifier and feature selector, for counts.
 
     The counts of a sample are Poisson with the mean of its exposure times a rate, which may differ
@@ -112,7 +111,6 @@ class SparsePoissonNB(FeatureImportances, CountNaiveBayes, LikelihoodRatioTests)
         Dispersions, at least 1.
     objective_ : float
         Negative log-likelihood of the counts and their prior, up to terms that no rate changes.
-    class_count_, class_log_prior_ : arrays of shape (n_classes,), float64
     class_exposure_ : array of shape (n_classes,), float64
         Weighted sums of the exposures of each class.
     feature_count_ : array of shape (n_classes, n_features), float64
@@ -161,13 +159,7 @@ class SparsePoissonNB(FeatureImportances, CountNaiveBayes, LikelihoodRatioTests)
         self.memory_budget = memory_budget
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
-        tags.classifier_tags.poor_score = True  # on real numbers, as MultinomialNB
-        return tags
-
-    _solution_params = (*CountNaiveBayes._solution_params, "scale", "exposure")
+    _solution_params = (*NonNegativeCounts._solution_params, "scale", "exposure")
     _kept_params = ("scale", "exposure")
 
     def _check_parameters(self) -> None:
@@ -180,9 +172,6 @@ class SparsePoissonNB(FeatureImportances, CountNaiveBayes, LikelihoodRatioTests)
             )
         if self.exposure not in ("total", None):
             raise ValueError(f"exposure={self.exposure!r} is not valid: use 'total' or None.")
-
-    def _value_transform(self) -> NotNegative:
-        return NotNegative(type(self).__name__)
 
     # --- exposures -----------------------------------------------------------------------------
 
@@ -309,21 +298,4 @@ class SparsePoissonNB(FeatureImportances, CountNaiveBayes, LikelihoodRatioTests)
         return _called(exposure, super().score, X, y, sample_weight)
 
     def predict_joint_log_proba(self, X: Any, exposure: Any = None) -> Array:
-        """Joint log probabilities: the log prior of each class plus the sample's log-likelihood.
-
-        Over all features that were seen in training, those with tied rates too, but for factorials
-        and powers of the exposure, which the classes share. With dispersion each feature's part is
-        divided by its own.
-
-        Parameters
-        ----------
-        X : {array, sparse matrix, DataFrame} of shape (n_samples, n_features)
-        exposure : array of shape (n_samples,), optional
-            Where the model was fitted with it.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes), float64
-            In the library and on the device of X.
-        """
         return _called(exposure, super().predict_joint_log_proba, X)

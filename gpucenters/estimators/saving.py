@@ -10,7 +10,6 @@ import numpy as np
 from .. import _models
 from ..arrays.backend import HOST, Backend, DeviceUnavailableError, resolve_backend
 from ..arrays.namespace import is_cupy
-from ..files.container import write
 from ..files.state import Packer, Unpacker, check_fitted
 from ..solvers.centers import SupportCenters, keep_support, needs_full
 from .fitted import Fitted, FittedModel, commit
@@ -55,14 +54,6 @@ def pack_model(
             "fitted": {n: packer.pack(getattr(fitted, n), n) for n in _FITTED},
         }
     return section, columns
-
-
-def save(model: Any, path: Any, *, full: bool) -> None:
-    """Write a fitted model to a file of its own."""
-    packer = Packer()
-    section, _ = pack_model(model, packer, full=full)
-    with FittedModel(model).backend.current():
-        write(path, {"model": section}, packer.arrays)
 
 
 def _whole(model: Any) -> Fitted:

@@ -11,7 +11,7 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from ..arrays.backend import HOST, Backend, backend_of, resolve_backend
+from ..arrays.backend import HOST, Backend, backend_of
 from ..arrays.context import resolve_budget
 from ..arrays.inputs import check_input, exact_values, first_missing
 from ..arrays.namespace import array_namespace, is_numpy, is_sparse, to_numpy
@@ -101,8 +101,10 @@ def encode_against(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return at[codes]
 
 
-def encode_for_score(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """`encode_against` with -1 for labels that are not among the classes: they are misses.
+def accuracy(codes: Array, y: Any, classes: np.ndarray, caller: str, sample_weight: Any) -> float:
+    """The weighted share of rows whose predicted code is that of their label.
+
+    Labels that are not among the classes are misses.
 
     Raises
     ------
@@ -110,19 +112,14 @@ def encode_for_score(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
         As scikit-learn's ``accuracy_score``: for labels that are missing, continuous or of another
         kind than the classes.
     """
-    found, codes = encode(y)
+    predicted = to_numpy(codes)
+    found, code = encode(host_labels(y, caller, len(predicted)))
     kinds = [_KINDS.get(labels.dtype.kind, "labels of another kind") for labels in (found, classes)]
     if kinds[0] != kinds[1]:
         raise ValueError(
             f"Mix of label input types: y holds {kinds[0]}, but the model was fitted to {kinds[1]}."
         )
-    return positions(found, classes)[codes]
-
-
-def accuracy(codes: Array, y: Any, classes: np.ndarray, caller: str, sample_weight: Any) -> float:
-    """The weighted share of rows whose predicted code is that of their label."""
-    found = to_numpy(codes)
-    right = found == encode_for_score(host_labels(y, caller, len(found)), classes)
+    right = predicted == positions(found, classes)[code]
     weights = check_weights(sample_weight, len(right))
     if weights is not None and not weights.any():
         raise ValueError("all sample weights are zero: there is nothing to average.")
@@ -211,12 +208,8 @@ def _encode_strings(y: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
             "numbers, as with astype(int), or of strings, with astype(str)."
         )
     _check_targets(classes)
-    return classes, _look_up(classes, values)
-
-
-def _look_up(classes: np.ndarray, values: list) -> np.ndarray:
     code_of = {label: code for code, label in enumerate(classes.tolist())}
-    return np.fromiter(map(code_of.__getitem__, values), dtype=np.intp, count=len(values))
+    return classes, np.fromiter(map(code_of.__getitem__, values), dtype=np.intp, count=len(values))
 
 
 # The parameter ``class_weight``: factors of the sample weights, one for each class.
@@ -345,11 +338,6 @@ def require_backend(X: Any, there: Backend, name: str, method: str, advice: str)
             f"Inputs passed to {name}.{method}() must use the same namespace and the same device "
             f"as those passed to fit(): the model lives in {there}, X in {here}. {advice}"
         )
-
-
-def work_backend(estimator: Any, X: Any) -> Backend:
-    """Where the estimator's ``device`` parameter puts the work on X."""
-    return resolve_backend(estimator.device, X)
 
 
 def snapshot(parameter: Any) -> Any:

@@ -184,7 +184,7 @@ def test_what_is_refused() -> None:
         block_gains(POOLED, statistics, groups, [7] * 11)
     with pytest.raises(ValueError, match="needs exposed sums"):
         block_gains(SparsePoissonNB(), statistics, groups, donors)
-    with pytest.raises(TypeError, match=r"what statistics\(\) of the model returns, got ndarray"):
+    with pytest.raises(TypeError, match=r"what statistics\(\) returns, got ndarray"):
         block_gains(POOLED, VALUES, groups, donors)
     exact = _designs()[1] @ RNG.standard_normal((11, 1))
     with pytest.raises(

@@ -12,8 +12,8 @@ from ..solvers.data import check_priors, check_scale
 from ..solvers.l1 import solve_l1
 from ..solvers.l2 import L2Centers, solve_l2
 from ..solvers.null_gains import NullGain, l1_null_gain, l2_null_gain
-from ..statistics.base import Recipe
 from ..statistics.moments import ClassMoments
+from ..statistics.recipe import Recipe
 from .base import CenterClassifier, FeatureImportances, FeatureSelector, LinearClassifier
 from .fitted import Fitted
 from .from_statistics import StatisticsClassifier

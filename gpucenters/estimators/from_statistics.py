@@ -13,7 +13,8 @@ from ..arrays.inputs import exact_values
 from ..blocks import Block
 from ..blocks.samples import Samples, raise_without_weight
 from ..solvers.centers import Centers
-from ..statistics.base import Recipe, Statistics
+from ..statistics.base import Statistics
+from ..statistics.recipe import Recipe
 from .base import CenterClassifier
 from .fitted import Fitted, FittedModel, adopt, commit, labels
 from .validation import (

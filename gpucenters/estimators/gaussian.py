@@ -23,8 +23,8 @@ from ..solvers.gaussian import (
     solve_gaussian,
 )
 from ..solvers.null_gains import NullGain, gaussian_null_gain
-from ..statistics.base import Recipe
 from ..statistics.moments import ClassMoments
+from ..statistics.recipe import Recipe
 from .base import FeatureImportances
 from .counts import ClassPriors, LikelihoodRatioTests
 from .fitted import FittedModel, formed, learned

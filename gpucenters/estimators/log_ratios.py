@@ -21,8 +21,8 @@ from ..blocks.samples import Samples, make_samples, raise_without_weight
 from ..blocks.transforms import NotNegative
 from ..solvers.bernoulli import binarized
 from ..solvers.data import check_alpha
-from ..statistics.base import Recipe
 from ..statistics.class_sums import ClassSums, feature_sums
+from ..statistics.recipe import Recipe
 from .gaussian import SparseGaussianNB
 from .naive_bayes import SparseBernoulliNB
 from .poisson import SparsePoissonNB

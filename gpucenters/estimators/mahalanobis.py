@@ -23,8 +23,8 @@ from ..solvers.covariance import (
 )
 from ..solvers.data import check_priors
 from ..solvers.mahalanobis import MahalanobisCenters, solve_mahalanobis
-from ..statistics.base import Recipe
 from ..statistics.cross_moments import CrossMoments, check_size
+from ..statistics.recipe import Recipe
 from .base import LinearClassifier, read_only
 from .fitted import Fitted, FittedModel, formed, learned
 from .from_statistics import StatisticsClassifier

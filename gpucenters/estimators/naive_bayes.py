@@ -30,8 +30,8 @@ from ..solvers.multinomial import (
     solve_multinomial,
 )
 from ..solvers.null_gains import NullGain, bernoulli_null_gain, multinomial_null_gain
-from ..statistics.base import Recipe
 from ..statistics.class_sums import ClassSums
+from ..statistics.recipe import Recipe
 from .base import LinearClassifier
 from .counts import CountNaiveBayes, LikelihoodRatioTests, NonNegativeCounts
 from .fitted import FittedModel, formed, learned

@@ -27,8 +27,9 @@ from ..solvers.poisson import (
     poisson_ratio,
     solve_poisson,
 )
-from ..statistics.base import Recipe, Statistics
+from ..statistics.base import Statistics
 from ..statistics.class_sums import ExposedSums
+from ..statistics.recipe import Recipe
 from .base import FeatureImportances
 from .counts import LikelihoodRatioTests, NonNegativeCounts
 from .fitted import FittedModel, formed

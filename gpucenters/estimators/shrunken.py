@@ -12,8 +12,8 @@ from ..solvers.centers import needs_full
 from ..solvers.data import check_priors
 from ..solvers.null_gains import NullGain, shrunken_null_gain
 from ..solvers.shrunken import ShrunkenCenters, check_offset, check_threshold, solve_shrunken
-from ..statistics.base import Recipe
 from ..statistics.moments import ClassMoments
+from ..statistics.recipe import Recipe
 from .base import FeatureSelector, LinearClassifier
 from .fitted import FittedModel, learned
 from .from_statistics import StatisticsClassifier

@@ -20,8 +20,9 @@ from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import Samples
 from ..blocks.transforms import Binarized
-from ..statistics.base import Recipe, Statistics
+from ..statistics.base import Statistics
 from ..statistics.class_sums import ClassSums
+from ..statistics.recipe import Recipe
 from .centers import SparseCenters
 from .data import as_number, check_alpha, solve_from_data
 from .decisions import LinearForm

@@ -17,8 +17,9 @@ from ..blocks.transforms import Squared
 from ..blocks.validation import raise_overflow
 from ..reductions.distances import FAR, distance_scores, with_far_features
 from ..reductions.products import product
-from ..statistics.base import Recipe, Statistics
+from ..statistics.base import Statistics
 from ..statistics.moments import ClassMoments
+from ..statistics.recipe import Recipe
 from .centers import SparseCenters
 from .data import as_number, solve_from_data
 from .decisions import Decision, PathTerms, of_priors

@@ -19,7 +19,8 @@ from ..reductions.medians import map_sorted_columns, zero_center_loss
 from ..reductions.permuted_columns import PermutedColumns
 from ..reductions.segment_sums import DistanceTerms
 from ..reductions.sorted_columns import SortedColumns
-from ..statistics.base import Recipe, Statistics
+from ..statistics.base import Statistics
+from ..statistics.recipe import Recipe
 from .centers import SparseCenters
 from .data import check_scale, solve_from_data
 from .decisions import Decision, PathTerms

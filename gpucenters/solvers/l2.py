@@ -16,8 +16,9 @@ from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import Samples
 from ..blocks.validation import raise_overflow
-from ..statistics.base import Recipe, Statistics
+from ..statistics.base import Statistics
 from ..statistics.moments import ClassMoments
+from ..statistics.recipe import Recipe
 from .centers import SparseCenters
 from .close_scores import PairForm, pair_form
 from .data import check_scale, solve_from_data

@@ -15,8 +15,8 @@ from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import Samples
 from ..blocks.transforms import NotNegative
-from ..statistics.base import Recipe
 from ..statistics.class_sums import ClassSums, feature_sums
+from ..statistics.recipe import Recipe
 from .centers import Centers
 from .data import as_number, check_alpha, solve_from_data
 from .decisions import LinearForm

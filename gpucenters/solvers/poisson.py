@@ -16,8 +16,8 @@ from ..blocks.samples import Samples
 from ..blocks.transforms import NotNegative
 from ..blocks.validation import raise_overflow
 from ..reductions.products import product
-from ..statistics.base import Recipe
 from ..statistics.class_sums import ExposedSums
+from ..statistics.recipe import Recipe
 from .centers import SparseCenters
 from .data import check_alpha, exposed_samples, row_totals, solve_from_data
 from .decisions import LinearForm, PathTerms, linear_terms

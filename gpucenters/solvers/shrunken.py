@@ -22,8 +22,9 @@ from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import Samples
 from ..blocks.validation import raise_overflow
-from ..statistics.base import Recipe, Statistics
+from ..statistics.base import Statistics
 from ..statistics.moments import ClassMoments
+from ..statistics.recipe import Recipe
 from .centers import Centers
 from .data import as_number, solve_from_data
 from .decisions import LinearForm

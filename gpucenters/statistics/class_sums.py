@@ -16,7 +16,8 @@ from ..blocks import Block
 from ..blocks.samples import Samples
 from ..blocks.validation import raise_overflow
 from ..reductions.class_sums import add_class_sums
-from .base import Recipe, Statistics
+from .base import Statistics
+from .recipe import Recipe
 
 
 @dataclass(eq=False)

@@ -19,7 +19,8 @@ from ..reductions.scatter import (
     add_higher_moments,
     add_scatter,
 )
-from .base import Recipe, Statistics
+from .base import Statistics
+from .recipe import Recipe
 
 _MOST_APART = 2**24  # numbers that the scatter matrices of all classes may have, to be kept apart
 _WORK_MATRICES = 7  # that a fit needs beside its sums: eigenvectors, the root, copies

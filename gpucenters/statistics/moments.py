@@ -21,7 +21,8 @@ from ..reductions.moments import (
     centred_moments,
     is_ill_conditioned,
 )
-from .base import Recipe, Statistics
+from .base import Statistics
+from .recipe import Recipe
 
 
 @dataclass(eq=False)

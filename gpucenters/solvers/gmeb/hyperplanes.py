@@ -15,7 +15,7 @@ from ...arrays.typing import Array
 from ...blocks import Block
 from ...blocks.samples import Samples
 from ...reductions.working_columns import TwoClasses
-from ...statistics.base import Recipe
+from ...statistics.recipe import Recipe
 from ..centers import Centers
 from ..data import solve_from_data
 from ..decisions import Decision, LinearDecision, LinearForm

@@ -155,7 +155,7 @@ def _context_of(model: Any, X: Any) -> Any:
         contexts.append(ctx)
         return decision.scores(block, ctx, **kwargs)
 
-    model._decision = lambda: SimpleNamespace(scores=note)
+    FittedModel(model).state.cache["decision"] = SimpleNamespace(scores=note)
     model.predict(X)
     return contexts[-1]
 

@@ -236,17 +236,15 @@ class StatisticsClassifier(CenterClassifier):
 
     def _add_batch(self, X: Any, y: Any, known: np.ndarray, sample_weight: Any = None) -> Self:
         """`partial_fit` with classes that are known and checked."""
-        first = not hasattr(self, "_fitted")
-        if first:
-            kept = None
+        kept = None
+        if hasattr(self, "_fitted"):
+            kept, backend = FittedModel(self).statistics("partial_fit"), self._fitted.backend
+            self._check_streaming(self._fitted.params)
+            checked = check_X(self, X, reset=False, in_parts=True)
+            check_backend(self, checked, "partial_fit")
+        else:
             checked, attributes = validated(self, X, in_parts=True)
             backend = resolve_backend(self.device, checked)
-        else:
-            kept = FittedModel(self).statistics("partial_fit")
-            self._check_streaming(self._fitted.params)
-            checked, attributes = check_X(self, X, reset=False, in_parts=True), {}
-            check_backend(self, checked, "partial_fit")
-            backend = self._fitted.backend
         codes = encode_against(host_labels(y, type(self).__name__, checked.shape[0]), known)
 
         def add(ctx: Context) -> Statistics:
@@ -260,7 +258,7 @@ class StatisticsClassifier(CenterClassifier):
         params = self._params()
         statistics = run_with_oom_retry(add, backend, self.memory_budget, verbose=self.verbose)
         fitted = Fitted(backend, None, params, statistics)
-        if first:
+        if kept is None:
             commit(self, attributes, known, fitted)
         else:
             self._fitted = fitted

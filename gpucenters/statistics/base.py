@@ -202,7 +202,7 @@ class Statistics:
         return to_float(xp.max(xp.stack(most)))
 
     def _raw_sums(self) -> RawSums:
-        return RawSums._make(getattr(self, name, None) for name in RawSums._fields)
+        return RawSums._make([getattr(self, name, None) for name in RawSums._fields])
 
     def _has_exact_sums(self) -> bool:
         """Whether all sums are integers below 2^53, if values and weights are integers."""

@@ -11,10 +11,10 @@ from ..arrays.context import Context
 from ..arrays.namespace import to_numpy
 from ..blocks import Block
 from ..blocks.samples import Samples
-from ..solvers.data import check_priors, check_scale
 from ..solvers.l1 import solve_l1
 from ..solvers.l2 import L2Centers, solve_l2
 from ..solvers.null_gains import NullGain, l1_null_gain, l2_null_gain
+from ..solvers.user_input import check_priors, check_scale
 from ..statistics.base import Recipe
 from ..statistics.moments import ClassMoments
 from .base import CenterClassifier, FeatureSelector, LinearClassifier, read_only

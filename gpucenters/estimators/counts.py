@@ -12,7 +12,7 @@ from ..arrays.namespace import array_namespace, to_numpy
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..solvers.blocked import WithinBlocks
-from ..solvers.data import check_alpha, class_log_prior
+from ..solvers.user_input import check_alpha, class_log_prior
 from .base import FeatureSelector, read_only
 from .fitted import learned
 from .from_statistics import StatisticsClassifier

@@ -15,7 +15,6 @@ from ..arrays.typing import Array
 from ..blocks import Block
 from ..reductions.distances import distance_scores
 from ..solvers.blocked import GaussianBlocks
-from ..solvers.data import check_priors, log_priors
 from ..solvers.gaussian import (
     GaussianCenters,
     check_gaussian,
@@ -24,6 +23,7 @@ from ..solvers.gaussian import (
     solve_gaussian,
 )
 from ..solvers.null_gains import NullGain, gaussian_null_gain
+from ..solvers.user_input import check_priors, log_priors
 from ..statistics.base import Recipe
 from ..statistics.moments import ClassMoments
 from .base import read_only

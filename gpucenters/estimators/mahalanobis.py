@@ -20,9 +20,9 @@ from ..solvers.covariance import (
     given_covariance,
     is_pooled,
 )
-from ..solvers.data import check_priors
 from ..solvers.mahalanobis import MahalanobisCenters, solve_mahalanobis
 from ..solvers.selection import Selection
+from ..solvers.user_input import check_priors
 from ..statistics.base import Recipe
 from ..statistics.cross_moments import CrossMoments, check_size
 from .base import LinearClassifier, read_only

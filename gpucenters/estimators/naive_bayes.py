@@ -22,7 +22,6 @@ from ..solvers.bernoulli import (
     solve_bernoulli,
 )
 from ..solvers.blocked import BernoulliBlocks
-from ..solvers.data import check_alpha
 from ..solvers.multinomial import (
     DEFAULT_TOL,
     MultinomialCenters,
@@ -31,6 +30,7 @@ from ..solvers.multinomial import (
 )
 from ..solvers.null_gains import NullGain, bernoulli_null_gain, multinomial_null_gain
 from ..solvers.selection import Selection
+from ..solvers.user_input import check_alpha
 from ..statistics.base import Recipe
 from ..statistics.class_sums import ClassSums
 from .base import LinearClassifier, read_only

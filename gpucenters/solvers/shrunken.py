@@ -25,7 +25,6 @@ from ..blocks.validation import raise_overflow
 from ..statistics.base import Recipe, Statistics
 from ..statistics.moments import ClassMoments
 from .centers import Centers
-from .data import as_number, solve_from_data
 from .decisions import LinearForm
 from .l2 import class_deviations, zero_if_constant
 from .scaling import check_underflow, variance_divisor
@@ -37,6 +36,7 @@ from .selection import (
     warn,
     warn_of_no_gain,
 )
+from .user_input import as_number, solve_from_data
 
 
 @dataclass(frozen=True)

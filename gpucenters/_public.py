@@ -6,7 +6,11 @@ from .estimators.blocked import BlockGains, block_gains
 from .estimators.centers import L1CenterClassifier, L2CenterClassifier
 from .estimators.gaussian import SparseGaussianNB
 from .estimators.gmeb import GMEBClassifier, GMEBClassifierCV, gmeb_path
-from .estimators.log_ratios import (
+from .estimators.mahalanobis import MahalanobisCenterClassifier
+from .estimators.naive_bayes import SparseBernoulliNB, SparseMultinomialNB
+from .estimators.permutation import PermutationGains, permutation_gains
+from .estimators.poisson import SparsePoissonNB
+from .estimators.score_functions import (
     LogRatioScaler,
     bernoulli_gain,
     gaussian_gain,
@@ -14,10 +18,6 @@ from .estimators.log_ratios import (
     poisson_gain,
     thresholded_multinomial,
 )
-from .estimators.mahalanobis import MahalanobisCenterClassifier
-from .estimators.naive_bayes import SparseBernoulliNB, SparseMultinomialNB
-from .estimators.permutation import PermutationGains, permutation_gains
-from .estimators.poisson import SparsePoissonNB
 from .estimators.shrunken import ShrunkenCentroidClassifier
 from .paths import (
     SparsityPath,

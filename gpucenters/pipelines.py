@@ -22,8 +22,8 @@ from .arrays.backend import Backend, resolve_backend
 from .arrays.namespace import is_array
 from .estimators.base import Classifier
 from .estimators.fitted import FittedModel
-from .estimators.log_ratios import LogRatioScaler
 from .estimators.saving import pack_model, unpack_model
+from .estimators.score_functions import LogRatioScaler
 from .files.container import read, write
 from .files.state import Packer, Unpacker
 from .multiclass.copies import joint_model, pack_decomposition, unpack_decomposition

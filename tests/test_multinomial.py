@@ -18,7 +18,7 @@ from strategies import quietly
 from gpucenters import SparseMultinomialNB, UninformativeFeaturesWarning
 from gpucenters.arrays import schedule
 from gpucenters.estimators.fitted import FittedModel
-from gpucenters.solvers import multinomial_nb, swaps
+from gpucenters.solvers import multinomial_nb, support_search
 from gpucenters.solvers.divergence import divergence
 
 PROBLEMS = {"numpy": 150, "array_api_strict": 20, "cupy": 20, "torch": 20}
@@ -233,7 +233,7 @@ def test_of_equal_features_the_first_are_selected(backend: Any) -> None:
 
 def test_bits_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schedule, "CPU_CHUNK", 2**9)
-    monkeypatch.setattr(swaps, "_ALL_BELOW", 1)
+    monkeypatch.setattr(support_search, "_ALL_BELOW", 1)
     monkeypatch.setattr(joblib, "cpu_count", lambda: 4)
     S = scipy.sparse.random(300, 5000, 0.05, "csr", np.float64, np.random.default_rng(0))
     found = []

@@ -12,7 +12,7 @@ from strategies import quietly
 from gpucenters.arrays import schedule
 from gpucenters.arrays.backend import HOST
 from gpucenters.arrays.context import Context
-from gpucenters.solvers import multinomial_nb, swaps
+from gpucenters.solvers import multinomial_nb, support_search
 from gpucenters.solvers.divergence import divergence
 
 rng = np.random.default_rng(0)
@@ -33,9 +33,9 @@ def test_screening_changes_nothing(
     where = multinomial_nb(total[:, :2], range(classes)).backend
     whole = quietly(solved(total, 1.0, where).select, k)
     looks = []
-    above = swaps.Screen.above
-    monkeypatch.setattr(swaps, "_ALL_BELOW", 1)
-    monkeypatch.setattr(swaps, "_THRESHOLD_SAMPLE", 100)
+    above = support_search.Screen.above
+    monkeypatch.setattr(support_search, "_ALL_BELOW", 1)
+    monkeypatch.setattr(support_search, "_THRESHOLD_SAMPLE", 100)
     monkeypatch.setattr(schedule, "CPU_CHUNK", 256)
     monkeypatch.setattr(schedule, "CUDA_CHUNK", 256)
 
@@ -44,7 +44,7 @@ def test_screening_changes_nothing(
         looks.append(int(found[0].shape[0]))
         return found
 
-    monkeypatch.setattr(swaps.Screen, "above", counted)
+    monkeypatch.setattr(support_search.Screen, "above", counted)
     screened = quietly(solved(total, 1.0, where).select, k)
     assert max(looks) < 1500
     assert screened.p == pytest.approx(whole.p, rel=1e-9)
@@ -60,6 +60,6 @@ def test_the_screen_keeps_all_features_above_the_threshold() -> None:
     p = [0.6, 0.3, 0.1]
     h = divergence(total + 0.1, p)
     for threshold in np.quantile(h, [0.1, 0.5, 0.9, 0.99]):
-        columns, found = swaps.Screen(total, 0.1, Context.of(HOST)).above(p, threshold)
+        columns, found = support_search.Screen(total, 0.1, Context.of(HOST)).above(p, threshold)
         np.testing.assert_array_equal(columns, np.flatnonzero(h >= threshold))
         np.testing.assert_array_equal(found, h[columns])

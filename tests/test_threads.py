@@ -207,24 +207,6 @@ def test_run_keeps_the_order_and_raises_the_error_of_a_task() -> None:
         list(run(fail, range(10), HOST, 2))
 
 
-@pytest.mark.parametrize("count", [2, 3, 4])
-def test_of_no_more_items_than_threads_the_caller_does_the_last(count: int) -> None:
-    def task(i: int) -> tuple[int, int]:
-        if i < 0:
-            raise KeyError(i)
-        return i, threading.get_ident()
-
-    numbers, idents = zip(*run(task, range(count), HOST, 4), strict=True)
-    assert numbers == tuple(range(count))
-    assert idents[-1] == threading.get_ident()
-    assert threading.get_ident() not in idents[:-1]
-    # Its error, too, comes in the order of the items.
-    results = run(task, [*range(count - 1), -1], HOST, 4)
-    assert [next(results)[0] for _ in range(count - 1)] == list(range(count - 1))
-    with pytest.raises(KeyError, match="-1"):
-        next(results)
-
-
 def test_run_starts_at_most_two_tasks_for_each_thread() -> None:
     begun: list[int] = []
     before = set(threading.enumerate())  # of other tests

@@ -194,7 +194,6 @@ def run(
     """The results of ``task`` on each item, in the order of the items.
 
     At most ``threads`` items are in flight; the next one starts when the first of them is taken.
-    Where there are no more items than threads, the last one is done in the thread of the caller.
     Inside a task of another `run` the items run one after the other in that task's thread: a
     second level of threads would compete for the same cores, and could deadlock. Many short runs
     can share a ``pool``, which stays open.
@@ -206,7 +205,6 @@ def run(
     if len(first) < 2 or (count := threads or thread_count(backend)) < 2:
         yield from map(task, chain(first, waiting))
         return
-    first += islice(waiting, count - 1)
 
     def work(item: Item) -> Result:
         before = getattr(_this_thread, "is_worker", False)
@@ -217,18 +215,18 @@ def run(
         finally:
             _this_thread.is_worker = before
 
-    def start(item: Item, here: bool = False) -> Callable[[], Result]:
+    def start(item: Item) -> Callable[[], Result]:
         """Submit an item; do it in this thread where no other can be started or used any more."""
         once = threading.Lock()
         outcome: list[Any] = []
 
         def attempt() -> Any:
             # An item may be queued although its submission fails: it is done once all the same.
-            try:
-                if once.acquire(blocking=False):
+            if once.acquire(blocking=False):
+                try:
                     outcome.append((work(item), None))
-            except BaseException as error:
-                outcome.append((None, error))
+                except BaseException as error:
+                    outcome.append((None, error))
 
         def result() -> Result:
             while not outcome:  # in another thread
@@ -241,20 +239,17 @@ def run(
             finally:
                 del error  # which holds this frame, and so would keep itself alive
 
-        if not here:
-            with suppress(RuntimeError):
-                future = workers.submit(attempt)
-                return lambda: future.result() or result()
-        attempt()
-        return result
+        try:
+            future = workers.submit(attempt)
+        except RuntimeError:
+            attempt()
+            return result
+        return lambda: future.result() or result()
 
     with ThreadPoolExecutor(count) if pool is None else nullcontext(pool) as workers:
-        in_flight = [start(item) for item in first[:-1]]
+        in_flight = [start(item) for item in first]
+        in_flight += [start(item) for item in islice(waiting, count - len(first))]
         try:
-            if len(first) > count:
-                waiting = chain(first[-1:], waiting)
-            else:  # this thread takes one of few items: another takes long to start
-                in_flight.append(start(first[-1], here=True))
             while in_flight:
                 yield in_flight.pop(0)()
                 in_flight += [start(item) for item in islice(waiting, 1)]

@@ -70,10 +70,11 @@ def _sparse_block(X: SparseMatrix, backend: Backend, summed: bool = True) -> Spa
     if not backend.is_numpy_or_cupy:
         raise TypeError(f"sparse matrices cannot be moved to {backend}.")
     by_row, canonical = X.format == "csr", X.has_canonical_format
-    data, indices, indptr = X.data.astype(_known_to_scipy(X.dtype), copy=False), X.indices, X.indptr
     here = backend_of(X)
     xp, sparse = here.xp, sparse_module(here.xp)
     with here.current():
+        data, indices, indptr = X.data, X.indices, X.indptr
+        data = data.astype(_known_to_scipy(data.dtype), copy=False)
         if not _can_read(data, indices, indptr):
             parts = tuple(xp.ascontiguousarray(part) for part in (data, indices, indptr))
             view = _matrix(sparse, by_row, parts, X.shape)

@@ -268,7 +268,8 @@ def _check_indices(index: Array, size: int, name: str, starts: Array | None = No
                 ascends = ascends and _ascends(index, starts, left, right, falls)
         return outside, ascends
 
-    found = list(run(scan, ranges(index.shape[0], max(_HOST_TASK, index.shape[0] // 8)), HOST))
+    parts = min(8, max(1, index.shape[0] // _HOST_TASK))
+    found = list(run(scan, ranges(index.shape[0], -(-index.shape[0] // parts)), HOST))
     if any(outside for outside, _ in found):
         _raise_outside(index, size, name)
     return all(ascends for _, ascends in found)

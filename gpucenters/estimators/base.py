@@ -15,10 +15,10 @@ from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.convert import as_block, put_columns, take_columns
-from ..solvers.data import log_priors
 from ..solvers.decisions import log_softmax, softmax
 from ..solvers.null_gains import NullGain
 from ..solvers.selection import check_k
+from ..solvers.user_input import log_priors
 from .fitted import FittedModel, formed, learned, read_only
 from .model import Classifier
 from .validation import check_backend, check_container, check_X

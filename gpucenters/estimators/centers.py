@@ -8,10 +8,10 @@ from .._docstrings import filled
 from ..arrays.context import Context
 from ..blocks import Block
 from ..blocks.samples import Samples
-from ..solvers.data import check_priors, check_scale
 from ..solvers.l1 import solve_l1
 from ..solvers.l2 import L2Centers, solve_l2
 from ..solvers.null_gains import NullGain, l1_null_gain, l2_null_gain
+from ..solvers.user_input import check_priors, check_scale
 from ..statistics.moments import ClassMoments
 from ..statistics.recipe import Recipe
 from .base import CenterClassifier, FeatureImportances, FeatureSelector, LinearClassifier

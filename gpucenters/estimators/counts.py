@@ -14,7 +14,7 @@ from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.transforms import NotNegative
 from ..solvers.blocked import WithinBlocks
-from ..solvers.data import check_alpha, class_log_prior
+from ..solvers.user_input import check_alpha, class_log_prior
 from .base import FeatureSelector, read_only
 from .fitted import FittedModel, formed, learned
 from .from_statistics import StatisticsClassifier

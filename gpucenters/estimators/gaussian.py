@@ -14,7 +14,6 @@ from ..arrays.typing import Array
 from ..blocks import Block
 from ..reductions.distances import distance_scores
 from ..solvers.blocked import GaussianBlocks
-from ..solvers.data import check_priors, log_priors
 from ..solvers.gaussian import (
     GaussianCenters,
     check_gaussian,
@@ -23,6 +22,7 @@ from ..solvers.gaussian import (
     solve_gaussian,
 )
 from ..solvers.null_gains import NullGain, gaussian_null_gain
+from ..solvers.user_input import check_priors, log_priors
 from ..statistics.moments import ClassMoments
 from ..statistics.recipe import Recipe
 from .base import FeatureImportances

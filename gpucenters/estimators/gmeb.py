@@ -18,9 +18,9 @@ from ..arrays.namespace import to_numpy
 from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import Samples, check_weights, raise_without_weight
-from ..solvers.data import as_number
 from ..solvers.gmeb.hyperplanes import Hyperplanes, MarginProblems
 from ..solvers.selection import warn
+from ..solvers.user_input import as_number
 from .base import FeatureSelector, LinearClassifier, read_only
 from .cross_validation import (
     Fold,

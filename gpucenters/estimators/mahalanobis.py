@@ -21,8 +21,8 @@ from ..solvers.covariance import (
     given_covariance,
     is_pooled,
 )
-from ..solvers.data import check_priors
 from ..solvers.mahalanobis import MahalanobisCenters, solve_mahalanobis
+from ..solvers.user_input import check_priors
 from ..statistics.cross_moments import CrossMoments, check_size
 from ..statistics.recipe import Recipe
 from .base import LinearClassifier, read_only

@@ -22,7 +22,6 @@ from ..solvers.bernoulli import (
     solve_bernoulli,
 )
 from ..solvers.blocked import BernoulliBlocks
-from ..solvers.data import check_alpha
 from ..solvers.multinomial import (
     DEFAULT_TOL,
     MultinomialCenters,
@@ -30,6 +29,7 @@ from ..solvers.multinomial import (
     solve_multinomial,
 )
 from ..solvers.null_gains import NullGain, bernoulli_null_gain, multinomial_null_gain
+from ..solvers.user_input import check_alpha
 from ..statistics.class_sums import ClassSums
 from ..statistics.recipe import Recipe
 from .base import LinearClassifier

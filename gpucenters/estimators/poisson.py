@@ -17,7 +17,6 @@ from ..arrays.typing import Array
 from ..blocks import Block
 from ..blocks.samples import Samples, check_weights
 from ..solvers.blocked import PoissonBlocks
-from ..solvers.data import check_alpha, exposed_samples, require_exposure, row_totals
 from ..solvers.decisions import Decision
 from ..solvers.null_gains import NullGain, poisson_null_gain
 from ..solvers.poisson import (
@@ -27,6 +26,7 @@ from ..solvers.poisson import (
     poisson_ratio,
     solve_poisson,
 )
+from ..solvers.user_input import check_alpha, exposed_samples, require_exposure, row_totals
 from ..statistics.base import Statistics
 from ..statistics.class_sums import ExposedSums
 from ..statistics.recipe import Recipe

@@ -9,9 +9,9 @@ from .._docstrings import filled
 from ..arrays.context import Context
 from ..blocks import Block
 from ..solvers.centers import needs_full
-from ..solvers.data import check_priors
 from ..solvers.null_gains import NullGain, shrunken_null_gain
 from ..solvers.shrunken import ShrunkenCenters, check_offset, check_threshold, solve_shrunken
+from ..solvers.user_input import check_priors
 from ..statistics.moments import ClassMoments
 from ..statistics.recipe import Recipe
 from .base import FeatureSelector, LinearClassifier

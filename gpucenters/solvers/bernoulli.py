@@ -24,9 +24,9 @@ from ..statistics.base import Statistics
 from ..statistics.class_sums import ClassSums
 from ..statistics.recipe import Recipe
 from .centers import SparseCenters
-from .data import as_number, check_alpha, solve_from_data
 from .decisions import LinearForm
 from .divergence import phi
+from .user_input import as_number, check_alpha, solve_from_data
 
 _CANCELS = 1e-2  # the share of a loss below which a difference of two losses loses digits
 
@@ -58,7 +58,7 @@ class BernoulliCenters(SparseCenters):
         weight = self.backend.asarray(list(self.class_weight))[:, None]
         return _counts(total, weight, self.alpha)
 
-    def centers_at(self, columns: Array | None = None) -> tuple[Array, Array]:
+    def centers_at(self, columns: Array) -> tuple[Array, Array]:
         present, absent = self.counts(columns)
         xp = self.backend.xp
         f, rest = xp.sum(present, axis=0), xp.sum(absent, axis=0)

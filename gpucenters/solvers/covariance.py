@@ -14,7 +14,6 @@ from ..arrays.linalg import gram
 from ..arrays.namespace import is_sparse
 from ..arrays.typing import Array
 from ..statistics.cross_moments import CrossMoments
-from .data import as_number
 from .scaling import (
     are_repetitions,
     first_features,
@@ -23,6 +22,7 @@ from .scaling import (
     variance_over_all,
 )
 from .selection import warn
+from .user_input import as_number
 
 # A share of the largest entry by which S and its transpose may differ: sums of float64 in another
 # order differ by less.

@@ -21,11 +21,11 @@ from ..statistics.base import Statistics
 from ..statistics.moments import ClassMoments
 from ..statistics.recipe import Recipe
 from .centers import SparseCenters
-from .data import as_number, solve_from_data
 from .decisions import Decision, PathTerms, of_priors
 from .divergence import log_excess
 from .l2 import class_deviations, zero_if_constant
 from .scaling import check_underflow, zero_up_to
+from .user_input import as_number, solve_from_data
 
 #: Tied mean, deviation of the class mean, 1 / variance and log(variance) / 2: four (K, d).
 Params = tuple[Array, ...]
@@ -62,7 +62,7 @@ class GaussianCenters(SparseCenters):
             total, variance = (self.backend.xp.take(a, columns, axis=1) for a in (total, variance))
         return variance, *class_deviations(total, self.class_weight, self.backend)
 
-    def centers_at(self, columns: Array | None = None) -> tuple[Array, Array]:
+    def centers_at(self, columns: Array) -> tuple[Array, Array]:
         _, deviation, tied = self._at(columns)
         return tied + deviation, tied
 

@@ -22,9 +22,9 @@ from ..reductions.sorted_columns import SortedColumns
 from ..statistics.base import Statistics
 from ..statistics.recipe import Recipe
 from .centers import SparseCenters
-from .data import check_scale, solve_from_data
 from .decisions import Decision, PathTerms
 from .scaling import Scale, feature_scale, separation, warn_of_separating, zero_up_to
+from .user_input import check_scale, solve_from_data
 
 
 def midpoint(low: Array, high: Array) -> Array:

@@ -21,7 +21,6 @@ from ..statistics.moments import ClassMoments
 from ..statistics.recipe import Recipe
 from .centers import SparseCenters
 from .close_scores import PairForm, pair_form
-from .data import check_scale, solve_from_data
 from .decisions import LinearForm, squared_distance_form
 from .scaling import (
     SMALLEST_SIZE,
@@ -34,6 +33,7 @@ from .scaling import (
     warn_of_separating,
     zero_up_to,
 )
+from .user_input import check_scale, solve_from_data
 
 
 @dataclass(frozen=True)

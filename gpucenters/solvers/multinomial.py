@@ -18,12 +18,12 @@ from ..blocks.transforms import NotNegative
 from ..statistics.class_sums import ClassSums, feature_sums
 from ..statistics.recipe import Recipe
 from .centers import Centers
-from .data import as_number, check_alpha, solve_from_data
 from .decisions import LinearForm
 from .divergence import divergence
 from .duality import DualPoint, solve_dual
 from .selection import Selection, resolve_k, warn_of_no_gain
-from .swaps import Screen, SupportValue, best_support
+from .support_search import Screen, SupportValue, best_support
+from .user_input import as_number, check_alpha, solve_from_data
 
 DEFAULT_TOL = 1e-9  # a share of the log-likelihood that no one will miss
 _MOST_MASS = 1e150  # beyond it squares overflow; beyond as many times alpha shares underflow

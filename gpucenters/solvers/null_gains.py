@@ -21,7 +21,6 @@ from ..blocks.samples import Samples
 from ..reductions.column_panels import Panel
 from ..reductions.permuted_columns import PermutedCodes
 from .bernoulli import bernoulli_gain
-from .data import row_totals
 from .divergence import divergence
 from .gaussian import class_variances, gaussian_gain
 from .l1 import l1_loss, l1_medians, scaled_l1_gain
@@ -29,6 +28,7 @@ from .l2 import l2_gain, scaled_l2_gain
 from .poisson import dispersion_divisor, poisson_gain
 from .scaling import Scale, scale_divisor, scale_of_sums
 from .shrunken import shrunken_size, standard_scale
+from .user_input import row_totals
 
 _OF_MEANS = 2.0**-48  # of the mean of a class, by the sum of the absolute values of the column
 

@@ -19,10 +19,10 @@ from ..reductions.products import product
 from ..statistics.class_sums import ExposedSums
 from ..statistics.recipe import Recipe
 from .centers import SparseCenters
-from .data import check_alpha, exposed_samples, row_totals, solve_from_data
 from .decisions import LinearForm, PathTerms, linear_terms
 from .divergence import log1p, phi
 from .scaling import variance_divisor, zero_up_to
+from .user_input import check_alpha, exposed_samples, row_totals, solve_from_data
 
 SCALES = (None, "dispersion")
 
@@ -92,7 +92,7 @@ class PoissonCenters(SparseCenters):
         logs = xp.log(total + self.alpha) - xp.log(expected)
         return tied, z, xp.where(rare, logs, log1p(xp.where(rare, xp.zeros_like(z), z)))
 
-    def centers_at(self, columns: Array | None = None) -> tuple[Array, Array]:
+    def centers_at(self, columns: Array) -> tuple[Array, Array]:
         tied, _, logs = self._ratios(columns)
         return tied * self.backend.xp.exp(logs), tied
 

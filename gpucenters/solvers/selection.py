@@ -42,7 +42,7 @@ class Selection:
         return xp.take(self.support, xp.argsort(-ranking_key(self.gain), stable=True))
 
     def moved(self, move: Callable[[Array], Array]) -> Self:
-        """The same selection elsewhere, as `Backend.move` and `to_host` do it."""
+        """The same selection elsewhere, as ``Backend.move`` and ``to_host`` do it."""
         return replace(self, support=move(self.support), gain=move(self.gain))
 
 

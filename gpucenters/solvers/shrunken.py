@@ -26,7 +26,6 @@ from ..statistics.base import Statistics
 from ..statistics.moments import ClassMoments
 from ..statistics.recipe import Recipe
 from .centers import Centers
-from .data import as_number, solve_from_data
 from .decisions import LinearForm
 from .l2 import class_deviations, zero_if_constant
 from .scaling import check_underflow, variance_divisor
@@ -38,6 +37,7 @@ from .selection import (
     warn,
     warn_of_no_gain,
 )
+from .user_input import as_number, solve_from_data
 
 
 @dataclass(frozen=True)

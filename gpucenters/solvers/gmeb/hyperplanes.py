@@ -17,10 +17,10 @@ from ...blocks.samples import Samples
 from ...reductions.working_columns import TwoClasses
 from ...statistics.recipe import Recipe
 from ..centers import Centers
-from ..data import solve_from_data
 from ..decisions import Decision, LinearDecision, LinearForm
 from ..scaling import is_constant, variance_over_all
 from ..selection import Selection
+from ..user_input import solve_from_data
 from .problem import Certificate, Problem, certificate
 from .working_set import Solution, solve
 

@@ -1,4 +1,4 @@
-"""Log ratios between classes: score functions of features, and a scaler of counts."""
+"""Score functions of features, and a scaler of counts by log ratios between classes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..blocks.convert import as_block, scale_columns
 from ..blocks.samples import Samples, make_samples, raise_without_weight
 from ..blocks.transforms import NotNegative
 from ..solvers.bernoulli import binarized
-from ..solvers.data import check_alpha
+from ..solvers.user_input import check_alpha
 from ..statistics.class_sums import ClassSums, feature_sums
 from ..statistics.recipe import Recipe
 from .gaussian import SparseGaussianNB

@@ -93,13 +93,14 @@ class LikelihoodRatioTests(StatisticsClassifier):
 
     def _tests(self) -> tuple[np.ndarray, np.ndarray]:
         """(gain without smoothing, p-value) of each feature, on the host."""
+        fitted = FittedModel(self)
 
-        def make(fitted: FittedModel, ctx: Context) -> tuple[np.ndarray, np.ndarray]:
+        def make(ctx: Context) -> tuple[np.ndarray, np.ndarray]:
             statistics = fitted.met_statistics("pvalues_")
             gain = self._likelihood_ratio(statistics, ctx)
             return read_only(to_numpy(gain)), read_only(self._tail(gain, statistics))
 
-        return FittedModel(self).cached("tests", make)
+        return fitted.cached("tests", make)
 
     @learned
     def pvalues_(self) -> np.ndarray:

@@ -122,10 +122,10 @@ class FittedModel:
     def centers(self) -> Centers:
         """The solution for every k."""
         if self.state.centers is None:
-            self.state.centers = self._solved()
+            self.state.centers = self._solve()
         return self.state.centers
 
-    def _solved(self) -> Centers:
+    def _solve(self) -> Centers:
         """The solution from statistics, of the classes that have come."""
         state, model, statistics = self.state, self._model, self.statistics("the solution")
         met = [c for c, count in enumerate(statistics.count) if count]
@@ -150,7 +150,7 @@ class FittedModel:
 
         Raises
         ------
-        TypeError
+        ValueError
             That ``what`` needs them, where the model came from a file that does not hold them.
         """
         if self.state.statistics is None:
@@ -170,17 +170,17 @@ class FittedModel:
             self.state.selection = self.run(lambda ctx: centers.select(k, ctx))
         return self.state.selection
 
-    def cached(self, name: str, make: Callable[[FittedModel, Context], Any]) -> Any:
-        """``make(self, context)``, formed once for this fit."""
+    def cached(self, name: str, make: Callable[[Context], Any]) -> Any:
+        """``make(context)``, formed once for this fit."""
         if name not in self.state.cache:
             self.selection  # noqa: B018 (formed before the work that reads it)
-            self.state.cache[name] = self.run(partial(make, self))
+            self.state.cache[name] = self.run(make)
         return self.state.cache[name]
 
     @property
     def support(self) -> np.ndarray:
         """The selected features, ascending, on the host."""
-        return self.cached("support", lambda _, ctx: read_only(to_numpy(self.selection.support)))
+        return self.cached("support", lambda ctx: read_only(to_numpy(self.selection.support)))
 
     def located(self) -> tuple[Any, Array]:
         """The centers that hold the support, perhaps it alone, and its positions there."""
@@ -212,7 +212,7 @@ class FittedModel:
 
     def decision(self) -> Decision:
         """The decision for the support, formed outside of the work on X."""
-        return self.cached("decision", lambda _, ctx: self._model._decision(self))
+        return self.cached("decision", lambda ctx: self._model._decision(self))
 
     def of_every_class(self, of_met: Array, of_others: Array) -> Array:
         """Rows of all K classes: those of the classes met, and one row for each other class."""
@@ -286,11 +286,9 @@ class formed(learned):  # noqa: N801
     """
 
     def __init__(self, form: Callable[[Any, FittedModel, Context], Any]) -> None:
-        def make(model: Any, fitted: FittedModel, ctx: Context) -> Any:
-            return read_only(form(model, fitted, ctx))
-
         def read(model: Any) -> Any:
-            return FittedModel(model).cached(form.__name__, partial(make, model))
+            fitted = FittedModel(model)
+            return fitted.cached(form.__name__, lambda ctx: read_only(form(model, fitted, ctx)))
 
         super().__init__(update_wrapper(read, form))
 

@@ -25,7 +25,7 @@ from gpucenters import (
     SparseMultinomialNB,
     SparsePoissonNB,
 )
-from gpucenters.arrays import on_disk as batches
+from gpucenters.arrays import inputs as batches
 from gpucenters.multiclass import OneVsRestClassifier
 
 BUDGET = "40kB"  # a few rows of a batch

@@ -11,7 +11,7 @@ import scipy.sparse
 from ..arrays.backend import Backend, backend_of
 from ..arrays.context import Context
 from ..arrays.functions import stores_twice
-from ..arrays.inputs import check_input
+from ..arrays.inputs import CSROnDisk, OnDisk, check_input
 from ..arrays.namespace import (
     array_namespace,
     is_array,
@@ -20,7 +20,6 @@ from ..arrays.namespace import (
     sparse_module,
     to_numpy,
 )
-from ..arrays.on_disk import CSROnDisk, OnDisk
 from ..arrays.typing import NumPyOrCuPy as Array
 from ..arrays.typing import SparseMatrix
 from . import Block

@@ -11,8 +11,8 @@ import numpy as np
 from ..arrays.backend import Backend, backend_of
 from ..arrays.cached import cached_property
 from ..arrays.context import Context
+from ..arrays.inputs import OnDisk
 from ..arrays.namespace import array_namespace, is_cupy, is_numpy
-from ..arrays.on_disk import OnDisk
 from ..arrays.schedule import dense_grid, ranges
 from ..arrays.typing import Array
 from ..arrays.uploads import Upload, sendable

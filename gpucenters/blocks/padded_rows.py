@@ -9,8 +9,8 @@ import numpy as np
 from ..arrays.backend import backend_of
 from ..arrays.context import Context
 from ..arrays.functions import add_at
+from ..arrays.inputs import OnDisk
 from ..arrays.namespace import array_namespace, to_numpy
-from ..arrays.on_disk import OnDisk
 from ..arrays.schedule import ranges
 from ..arrays.typing import Array
 from ..arrays.typing import NumPyOrCuPy as SparseArray

@@ -20,8 +20,8 @@ from ..arrays.backend import Backend, backend_of
 from ..arrays.cached import cached_property
 from ..arrays.context import Context
 from ..arrays.functions import repeat_per_row
+from ..arrays.inputs import OnDisk
 from ..arrays.namespace import is_cupy, is_numpy, to_numpy
-from ..arrays.on_disk import OnDisk
 from ..arrays.schedule import entry_ranges, partitions, row_ranges
 from ..arrays.typing import NumPyOrCuPy as Array
 from ..arrays.uploads import Upload, sendable

@@ -13,8 +13,8 @@ import numpy as np
 
 from ..arrays.backend import HOST
 from ..arrays.functions import stores_twice
+from ..arrays.inputs import CSROnDisk, OnDisk, open_on_disk, refuse_on_disk
 from ..arrays.namespace import array_namespace, is_array, is_host_sparse, is_numpy, to_numpy
-from ..arrays.on_disk import CSROnDisk, OnDisk, open_on_disk, refuse_on_disk
 from ..arrays.schedule import ranges, run
 from ..arrays.typing import NumPyOrCuPy as Array
 from ..arrays.typing import SparseMatrix

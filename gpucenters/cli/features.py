@@ -17,8 +17,8 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 import gpucenters
 
 from ..arrays import context
+from ..arrays.inputs import is_on_disk
 from ..arrays.namespace import is_sparse, to_numpy
-from ..arrays.on_disk import is_on_disk
 from ..estimators.fitted import FittedModel
 from ..readers.data import ReadError, counted
 

@@ -210,7 +210,7 @@ def _split(data: Data, source: str, test_size: float, seed: int) -> tuple[Data, 
     import numpy as np
     from sklearn.model_selection import train_test_split
 
-    from ..arrays.on_disk import is_on_disk
+    from ..arrays.inputs import is_on_disk
     from ..readers.data import ReadError, counted
 
     if is_on_disk(data.X):
@@ -263,7 +263,7 @@ def _second_stage(model: Any, vectorizer: Any, X: Any, y: Any, seed: int) -> tup
     from sklearn.model_selection import StratifiedShuffleSplit
     from sklearn.pipeline import make_pipeline
 
-    from ..arrays.on_disk import is_on_disk
+    from ..arrays.inputs import is_on_disk
 
     if is_on_disk(X):
         raise ValueError("the data do not fit into memory: leave --second-stage out.")

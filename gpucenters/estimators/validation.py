@@ -13,9 +13,8 @@ from sklearn.utils.validation import validate_data
 
 from ..arrays.backend import HOST, Backend, backend_of
 from ..arrays.context import resolve_budget
-from ..arrays.inputs import check_input, exact_values, first_missing
+from ..arrays.inputs import check_input, exact_values, first_missing, is_on_disk
 from ..arrays.namespace import array_namespace, is_numpy, is_sparse, to_numpy
-from ..arrays.on_disk import is_on_disk
 from ..arrays.typing import Array, SparseMatrix
 from ..blocks.samples import check_weights
 from ..blocks.validation import check_dense, checked_on_disk, checked_sparse

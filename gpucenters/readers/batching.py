@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from ..arrays.inputs import concatenated
-from ..arrays.on_disk import is_on_disk
+from ..arrays.inputs import concatenated, is_on_disk
 from .arrays import check_labels, mapped
 from .data import Data, Options, ReadError, counted, label_fault, missing_value, without_point
 from .lines import text_lines, too_large

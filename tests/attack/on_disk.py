@@ -22,7 +22,7 @@ from gpucenters import (
     SparseMultinomialNB,
     SparsePoissonNB,
 )
-from gpucenters.arrays import on_disk as batches
+from gpucenters.arrays import inputs as batches
 
 from .report import Report
 

@@ -13,6 +13,7 @@ import array_api_compat.numpy as numpy_namespace
 import numpy as np
 
 from . import cuda
+from .cached import cached_property
 from .cuda import DeviceUnavailableError
 from .namespace import (
     array_namespace,
@@ -50,12 +51,12 @@ class Backend:
         """The names of library and device, for pickles: a module cannot be pickled."""
         return self.xp.__name__, self.device.id if is_cupy(self.xp) else self.device
 
-    @property
+    @cached_property
     def is_numpy_or_cupy(self) -> bool:
         """Whether the code that NumPy and CuPy share runs here, sparse matrices included."""
         return is_numpy_or_cupy(self.xp)
 
-    @property
+    @cached_property
     def sync_is_expensive(self) -> bool:
         """Whether reading a number on the host waits for all work queued on the device."""
         return is_cupy(self.xp)

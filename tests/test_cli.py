@@ -476,6 +476,12 @@ def test_a_file_in_batches_is_the_file_at_once(run: Run, texts: str, tmp_path: P
     assert run("predict", parts, texts, "--proba") == run("predict", whole, texts, "--proba")
 
 
+def test_a_fit_of_texts_says_what_counts_their_words(run: Run, texts: str, tmp_path: Path) -> None:
+    by = run.json("fit", texts, "-o", tmp_path / "m", "-e", "bernoulli")["words_by"]
+    shown = run("fit", texts, "-o", tmp_path / "m", "-e", "bernoulli")
+    assert f"vectorising by {by} " in " ".join(shown.split())
+
+
 def test_a_norm_of_tf_idf_is_named_as_what_needs_every_word(
     run: Run, texts: str, tmp_path: Path
 ) -> None:
@@ -591,6 +597,8 @@ def test_a_model_of_a_headed_tsv_knows_the_column_of_its_texts(run: Run, tmp_pat
     run("fit", headed, "-o", model, "-e", "bernoulli", "--text", "reviews")
     for data in (headed, bare):
         assert run.json("predict", model, data)["accuracy"] == 1
+    headed.write_text(f"reviews\tlabel\n{rows}")
+    assert run.json("predict", model, headed, "--no-header")["samples"] == len(TEXTS) + 1
 
 
 @pytest.mark.parametrize("command", ["fit", "path", "permute"])
@@ -1381,6 +1389,18 @@ def test_no_part_of_the_help_is_taken_for_markup(run: Run, monkeypatch: pytest.M
 def test_help_names_the_formats_of_the_readers(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "300")
     assert ", ".join(FORMATS) in run("fit", "--help")
+
+
+def test_help_says_of_shared_options_what_they_are_for(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    for command, words in (
+        ("fit", "Held-out data, for the accuracy."),
+        ("path", "Test data in place of folds."),
+        ("check", "What to check."),
+    ):
+        assert words in " ".join(run(command, "--help").split())
 
 
 def test_the_demo_prints_both_data_sets_and_where_to_go_on() -> None:

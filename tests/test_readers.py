@@ -157,6 +157,37 @@ def test_a_space_in_the_name_of_the_only_column_is_no_separator(tmp_path: Path) 
         read(write(path, "my value\n1 2\n"))
 
 
+@pytest.mark.parametrize(
+    ("content", "options"),
+    [
+        ("sample class f0\ns0 B 1.5\n", {"label": "class"}),
+        ("sample class f0\ns0 B 1.5\n", {"id": "sample"}),
+        ("sample class f0\ns0 B 1.5\n", {"drop": ["sample"]}),
+        ("sample class f0\ns0 B 1.5\n", {"features": ["f0"]}),
+        ("kind words\na b\n", {"text": "words"}),
+        ("1 2 3\n0 4 5\n", {"label": "1"}),
+        ("1 2 3\n0 4 5\n", {"label": "1", "header": False}),
+        ("1 \n1 4:1 17:1\n", {}),
+    ],
+)
+def test_a_space_is_named_where_one_column_is_not_what_is_asked_for(
+    content: str, options: dict[str, Any], tmp_path: Path
+) -> None:
+    path = write(tmp_path / "x.csv", content)
+    with pytest.raises(ReadError, match=r"line 1, .* no comma .*, but ' ': .* sep=' '"):
+        read(path, **options)
+    with pytest.raises(ReadError, match=r"line 1, .* no comma .*, but ';': .* sep=';'"):
+        read(write(path, "a b;c\n1;2\n"), label="c")
+
+
+def test_a_space_of_prose_is_no_separator(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.txt", "a film of 2001\nfine\n")
+    with pytest.raises(ReadError, match=r"is no number\. If the column is no feature"):
+        read(path, header=False, format="csv")
+    with pytest.raises(ReadError, match=r"no column 'f0', which the model takes; .* are '1'"):
+        read(path, header=False, features=["f0"])
+
+
 def test_an_index_is_left_out_and_named(tmp_path: Path) -> None:
     path = write(tmp_path / "x.csv", PANDAS.to_csv())
     with pytest.warns(UserWarning, match=r"x.csv, line 1, column 1: column 1 has no name"):

@@ -135,6 +135,15 @@ def test_values_other_than_zero_are_counted_in_the_same_pass(
         clone(model).fit_statistics(found)
 
 
+def test_statistics_of_other_values_are_described_and_not_merged() -> None:
+    x = np.abs(X)
+    models = [SparseBernoulliNB(binarize=0.5), SparseBernoulliNB(binarize=1.0)]
+    one, other = (model.statistics(x, y) for model in models)
+    message = r"class sums of values binarized at 0\.5.* class sums of values binarized at 1\.0"
+    with pytest.raises(ValueError, match=message):
+        one.merge(other)
+
+
 def test_nonzero_counts_of_dense_and_sparse_parts_merge() -> None:
     for model in (L2CenterClassifier(), L2CenterClassifier(scale="std")):
         parts = [

@@ -23,6 +23,10 @@ class ValueTransform:
         """Why a value is refused: a sentence without the position of the value and the stop."""
         raise NotImplementedError
 
+    def __str__(self) -> str:
+        """The values that it gives."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True)
 class NotNegative(ValueTransform):
@@ -44,6 +48,9 @@ class NotNegative(ValueTransform):
             f"Negative values in data passed to {self.caller}, which takes counts or other "
             f"amounts: {value!r}"
         )
+
+    def __str__(self) -> str:
+        return "values that are not negative"
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,11 @@ class Binarized(ValueTransform):
             f"{value!r}"
         )
 
+    def __str__(self) -> str:
+        if self.threshold is None:
+            return "values that are 0 or 1 already"
+        return f"values binarized at {self.threshold!r}"
+
 
 @dataclass(frozen=True)
 class Magnitude(ValueTransform):
@@ -82,6 +94,9 @@ class Magnitude(ValueTransform):
             x = xp.astype(x, xp.float64)
         return xp.abs(x)
 
+    def __str__(self) -> str:
+        return "absolute values"
+
 
 @dataclass(frozen=True)
 class Squared(ValueTransform):
@@ -91,6 +106,9 @@ class Squared(ValueTransform):
         xp = array_namespace(x)
         x = xp.astype(x, xp.float64)
         return x * x
+
+    def __str__(self) -> str:
+        return "squares"
 
 
 def _nan_unless(good: Array, x: Array, xp: Namespace) -> Array:

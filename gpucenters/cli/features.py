@@ -75,7 +75,7 @@ def prepare(
         medians = _medians_of(data, source, can_drop=reading.can_drop(source))
         X = _filled(X, medians)
     if data.is_text:
-        with stages("vectorising"):
+        with stages("vectorising", by=counter(vectorizer)):
             X = _count_words(vectorizer, X, source)
     if choice.is_plain_l2 and _spread(X) >= _SPREAD:
         warnings.warn(
@@ -85,6 +85,12 @@ def prepare(
             stacklevel=2,
         )
     return estimator, X, Features(vectorizer if data.is_text else None, data.feature_names, medians)
+
+
+def counter(vectorizer: Any) -> str:
+    """Whose loop turns texts into counts."""
+    by_arrow = getattr(vectorizer, "counts_by_arrow", lambda: False)
+    return "PyArrow" if by_arrow() else "scikit-learn"
 
 
 def _kind_of(data: Data) -> str:

@@ -182,6 +182,7 @@ def _fit_batches(
 def _facts(trained: Trained, samples: int) -> dict[str, Any]:
     """What was fitted."""
     from ..estimators.fitted import FittedModel
+    from .features import counter
 
     model, vectorizer = trained.classifier, trained.vectorizer
     fitted = FittedModel(model)
@@ -200,8 +201,7 @@ def _facts(trained: Trained, samples: int) -> dict[str, Any]:
     if trained.second:
         facts["second_stage"] = ", ".join(map(str, trained.second))
     if vectorizer is not None:
-        by_arrow = getattr(vectorizer, "counts_by_arrow", lambda: False)()
-        facts["words_by"] = "PyArrow" if by_arrow else "scikit-learn"
+        facts["words_by"] = counter(vectorizer)
     return facts
 
 

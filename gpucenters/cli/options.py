@@ -42,6 +42,11 @@ def option(help: str, *names: str, values: str = "", panel: str | None = None, *
     return typer.Option(*names, help=help, rich_help_panel=panel, **more)
 
 
+def device_option(help: str = "Where to work.", *, panel: str | None = None) -> Any:
+    """The option of a device."""
+    return option(help, "--device", "-d", metavar="auto|cpu|cuda|cuda:N", panel=panel)
+
+
 def _check_share(value: float | None) -> float | None:
     if value is not None and not 0 < value < 1:
         raise typer.BadParameter(
@@ -69,9 +74,6 @@ def _check_encoding(name: str | None) -> str | None:
 
 
 share_of_samples = partial(option, callback=_check_share)
-device_option = partial(
-    option, *("Where to work.", "--device", "-d"), metavar="auto|cpu|cuda|cuda:N"
-)
 DataPath = Annotated[
     str, typer.Argument(metavar="DATA", help="A file or folder of data; - is stdin.")
 ]
@@ -229,7 +231,9 @@ class DataOptions:
         if all(value is None for value in given.values()):
             given = {name: known.get(name) for name in given}
             text = given.get("text")
-            if text and self._format(source).may_be_bare and not self._has_column(source, text):
+            nameless = self.header is False and text and not text.isdecimal()
+            may_be_bare = text and self._format(source).may_be_bare
+            if nameless or (may_be_bare and not self._has_column(source, text)):
                 given = {}
         missing = self.missing or ("median" if "medians" in known else None)
         if missing == "median" and "medians" not in known:
@@ -261,9 +265,7 @@ class DataOptions:
 class TestOptions:
     """Data that the model is not fitted to."""
 
-    test: Annotated[
-        str | None, option("Held-out data to score; of path in place of folds.", metavar="FILE")
-    ] = None
+    test: Annotated[str | None, option("Held-out data, for the accuracy.", metavar="FILE")] = None
     test_labels: Annotated[
         str | None, option("Labels of --test in a file of their own.", metavar="FILE")
     ] = None

@@ -121,19 +121,24 @@ class Stages:
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
+        self._shown: dict[str, str] = {}
 
     @contextmanager
-    def __call__(self, name: str, *, spinner: bool = True) -> Iterator[None]:
-        """The block as a stage; without a spinner where it shows its progress itself."""
+    def __call__(self, name: str, *, by: str = "", spinner: bool = True) -> Iterator[None]:
+        """The block as a stage, which people see with what does it.
+
+        It has no spinner where it shows its progress itself.
+        """
         start = time.perf_counter()
-        with messages().status(name) if spinner else nullcontext():
+        self._shown[name] = f"{name} by {by}" if by else name
+        with messages().status(self._shown[name]) if spinner else nullcontext():
             yield
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
     def __str__(self) -> str:
         total = sum(self.seconds.values())
         parts = [
-            f"{name} {seconds:.2f} s ({seconds / total:.0%})"
+            f"{self._shown[name]} {seconds:.2f} s ({seconds / total:.0%})"
             for name, seconds in self.seconds.items()
         ]
         return ", ".join(parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Annotated, Any
 
@@ -26,6 +27,13 @@ _OF_TWO = ("f1", "jaccard", "precision", "recall")
 _OF_POSITIVE = ("average_precision", "neg_brier_score", "d2_brier_score")
 
 
+@dataclass(frozen=True)
+class _TestOptions(TestOptions):
+    """Data in place of folds."""
+
+    test: Annotated[str | None, option("Test data in place of folds.", metavar="FILE")] = None
+
+
 def path(
     data: DataPath,
     *,
@@ -37,7 +45,7 @@ def path(
     n_splits: Annotated[int | None, option("Random splits in place of folds.", min=1)] = None,
     test_size: Annotated[float, share_of_samples("Of random splits.")] = 0.2,
     seed: Annotated[int, option("Of random splits.")] = 0,
-    held_out: TestOptions,
+    held_out: _TestOptions,
     scoring: Annotated[
         str, option("Scores, by their names in scikit-learn.", metavar="NAME,...")
     ] = "accuracy",

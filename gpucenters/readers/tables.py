@@ -88,7 +88,13 @@ def table_batches(path: Any, rows: int, options: Options) -> Iterator[Data]:
     number = head.next_line - len(below) * (below is head.record)
     if below and len(fields_of(below[0], sep)) == len(names) + 1 and "text" not in names:
         names = ["", *names]  # of R, which has no name for the column of row names
-    columns, lines = choose_columns(names, options, head.error), chain(below, lines)
+    try:
+        columns = choose_columns(names, options, head.error)
+    except ReadError:
+        if _may_be_spaced(first, options):
+            raise _other_separator(" ", options, head.error) from None
+        raise
+    lines = chain(below, lines)
     table = _TextTable(path, sep, columns, options)
     if columns.text is None:
         parts = table.numbers(_Lines(lines), number, rows)
@@ -308,7 +314,7 @@ def _has_plain_quotes(raw: bytes, sep: int) -> bool:
 def _advice(value: str, sep: str, decimal: str, width: int) -> str:
     """What to do about a cell that holds no number, in a row of so many."""
     found = []
-    if width == 1 and " " in value:
+    if width == 1 and _has_numbers_between_spaces(value):
         found.append("Where a space separates the fields, say sep=' '.")
     if by := _THOUSANDS.fullmatch(value):
         found.append(f"Where {by[1]!r} separates thousands, write the numbers without it.")
@@ -318,11 +324,37 @@ def _advice(value: str, sep: str, decimal: str, width: int) -> str:
     return " ".join(found) or NO_FEATURE
 
 
+def _has_numbers_between_spaces(line: str) -> bool:
+    """Whether half or more of the fields between spaces are numbers, or index:value of svmlight."""
+    fields = line.split(" ")
+    numbers = [field for field in fields if as_number(field.rpartition(":")[2]) is not None]
+    return len(fields) > 1 and 2 * len(numbers) >= len(fields)
+
+
+def _named(options: Options) -> set[str | None]:
+    """The names of columns that are asked for."""
+    return {options.label, options.text, options.id, *options.drop, *(options.features or ())}
+
+
+def _is_one_column(first: list[str], options: Options) -> bool:
+    """Whether a first row without a separator is no column that is asked for."""
+    return options.sep is None and len(first) == 1 and first[0] not in _named(options)
+
+
+def _may_be_spaced(first: list[str], options: Options) -> bool:
+    """Whether spaces may separate the fields of a first row that is not right as it is."""
+    return (
+        _is_one_column(first, options)
+        and " " in first[0]
+        and (options.header is not False or _has_numbers_between_spaces(first[0]))
+    )
+
+
 def is_header(first: list[str], options: Options, error: Error) -> bool:
     """Whether the first row, of these fields, holds the names of the columns."""
-    given = {options.label, options.text, options.id, *options.drop, *(options.features or ())}
+    given = _named(options)
     roles, bare = _ROLES & set(first), options.format == "tsv" and given == {None}
-    if options.sep is None and len(first) == 1 and first[0] not in given:
+    if _is_one_column(first, options):
         # A space may be one of a name, or of a text.
         other = next((c for c in _SEPARATORS if c in first[0] and c != " "), None)
         if other is not None:
@@ -343,6 +375,8 @@ def is_header(first: list[str], options: Options, error: Error) -> bool:
     names = [name for name in first if name.strip()]
     numbers = [name for name in names if as_number(name, options.decimal) is not None]
     if len(numbers) + 1 >= len(names) and numbers and not _counts(numbers):
+        if _may_be_spaced(first, options):
+            raise _other_separator(" ", options, error)
         raise error(
             f"this line holds numbers, as {numbers[0][:50]!r}, where the names of the columns are "
             "expected. Where it is a sample, say header=False: the columns are named 1, 2, and so "

@@ -90,7 +90,7 @@ class Recipe:
 
     def __str__(self) -> str:
         parts = [self.kind]
-        parts += [f"of values under {self.transform}"] if self.transform else []
+        parts += [f"of {self.transform}"] if self.transform else []
         parts += ["with second moments for each feature"] if self.per_feature else []
         parts += [f"with {self.exposure} exposures"] if self.exposure else []
         parts += ["with fourth moments"] if self.fourth else []

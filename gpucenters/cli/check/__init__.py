@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..models import MODELS
-from ..options import Device, option
+from ..options import device_option, option
 from ..output import as_json, console, safe, say, show_facts, show_table
 from ..writers import check_files, opened
 
@@ -23,7 +23,7 @@ MACHINE = "the machine"  # the check that compares nothing
 
 
 def check(
-    device: Device = "auto",
+    device: Annotated[str, device_option("What to check.")] = "auto",
     minutes: Annotated[float, option("No check begins later.", min=0.1)] = 10.0,
     json: Annotated[
         str | None, option("Write the findings, after each check.", metavar="FILE")

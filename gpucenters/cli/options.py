@@ -231,9 +231,10 @@ class DataOptions:
         if all(value is None for value in given.values()):
             given = {name: known.get(name) for name in given}
             text = given.get("text")
-            nameless = self.header is False and text and not text.isdecimal()
-            may_be_bare = text and self._format(source).may_be_bare
-            if nameless or (may_be_bare and not self._has_column(source, text)):
+            if text and (
+                (self.header is False and not text.isdecimal())  # columns are numbered
+                or (self._format(source).may_be_bare and not self._has_column(source, text))
+            ):
                 given = {}
         missing = self.missing or ("median" if "medians" in known else None)
         if missing == "median" and "medians" not in known:

@@ -46,7 +46,7 @@ from gpucenters.arrays.namespace import array_namespace, is_numpy, is_sparse, to
 from gpucenters.blocks.transforms import NotNegative
 from gpucenters.estimators.base import Classifier
 from gpucenters.files import container
-from gpucenters.files.state import Unpacker
+from gpucenters.files.state import Packer, Unpacker
 from gpucenters.statistics import Recipe
 
 M = 9
@@ -705,7 +705,8 @@ def test_a_saved_model_does_not_change() -> None:
     assert_same(model.partial_fit(X, Y), twin.partial_fit(X, Y), X, ATTRIBUTES + FULL_ATTRIBUTES)
 
 
-def test_a_field_that_a_file_knows_by_its_first_name_is_read() -> None:
-    packed = {"Recipe": {"kind": "class sums", "reader": {"NotNegative": {"caller": "a model"}}}}
-    found = Unpacker([], HOST).unpack(packed)
-    assert found == Recipe("class sums", NotNegative("a model"))
+def test_a_field_keeps_its_first_name_in_files() -> None:
+    recipe = Recipe("class sums", NotNegative("a model"))
+    packed = Packer().pack(recipe, "recipe")
+    assert packed["Recipe"]["reader"] == {"NotNegative": {"caller": "a model"}}
+    assert Unpacker([], HOST).unpack(packed) == recipe

@@ -15,7 +15,7 @@ import gpucenters
 import gpucenters.multiclass
 import gpucenters.solvers
 from gpucenters import _public
-from gpucenters._models import MODELS
+from gpucenters._models import MODELS, found
 
 
 def test_each_public_name_is_imported_and_each_model_is_public() -> None:
@@ -24,6 +24,15 @@ def test_each_public_name_is_imported_and_each_model_is_public() -> None:
     assert {*gpucenters.__all__} == imported
     for name in imported:
         assert getattr(gpucenters, name) is getattr(_public, name)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.class_name)
+def test_each_attribute_and_method_of_a_model_says_what_it_is(model: Any) -> None:
+    for name, member in inspect.getmembers(found(model.kind)):
+        if not name.startswith("_") and (callable(member) or isinstance(member, property)):
+            said = inspect.getdoc(member)
+            assert said, name
+            assert said != inspect.getdoc(type(member)), name
 
 
 def test_names_are_there_for_star_imports_dir_and_pickles() -> None:

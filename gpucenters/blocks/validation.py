@@ -269,7 +269,7 @@ def _check_indices(index: Array, size: int, name: str, starts: Array | None = No
         return outside, ascends
 
     parts = min(8, max(1, index.shape[0] // _HOST_TASK))
-    found = list(run(scan, ranges(index.shape[0], -(-index.shape[0] // parts)), HOST))
+    found = list(run(scan, ranges(index.shape[0], max(1, -(-index.shape[0] // parts))), HOST))
     if any(outside for outside, _ in found):
         _raise_outside(index, size, name)
     return all(ascends for _, ascends in found)

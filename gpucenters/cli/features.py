@@ -19,7 +19,7 @@ import gpucenters
 from ..arrays import context
 from ..arrays.inputs import is_on_disk
 from ..arrays.namespace import is_sparse, to_numpy
-from ..estimators.fitted import FittedModel
+from ..estimators.fitted import FittedModel, reading
 from ..readers.data import ReadError, counted
 
 if TYPE_CHECKING:
@@ -251,7 +251,7 @@ class Trained:
     @property
     def reading(self) -> dict[str, Any]:
         """How the data of the model were read: see `DataOptions.completed`."""
-        known = getattr(self.classifier, "_reading", {})
+        known = reading(self.classifier)
         return known if self.vectorizer is None else known | {"text": known.get("text") or "text"}
 
     @property

@@ -78,6 +78,7 @@ def fit(
         raise typer.BadParameter("--second-stage needs all samples: leave --batch-rows out.")
     choice, vectorizer, stages = Choice(model), text.make(), Stages()
     check_files([output], [data, reading.labels, *held_out.files()])
+    from ..estimators.fitted import set_reading
     from .evaluation import Evaluation
     from .features import Trained, prepare
 
@@ -90,9 +91,8 @@ def fit(
         estimator, X, features = prepare(found, data, reading, vectorizer, choice, stages)
         with stages("fitting", spinner=False), progress_of(estimator):
             estimator.fit(X, found.y)
-        estimator._reading = reading.remembered(data)
-        if features.medians is not None:
-            estimator._reading["medians"] = features.medians
+        medians = {} if features.medians is None else {"medians": features.medians}
+        set_reading(estimator, reading.remembered(data) | medians)
         trained, samples = Trained(estimator, features.vectorizer), len(found)
         if second_stage is not None:
             with stages("second stage"):
@@ -156,6 +156,7 @@ def _fit_batches(
     """(the model of a file of texts that is read in batches, twice; the number of texts)."""
     from tqdm import tqdm
 
+    from ..estimators.fitted import set_reading
     from ..readers import fit_text
     from .features import Trained
 
@@ -175,7 +176,7 @@ def _fit_batches(
             )
     model = pipeline["classifier"]
     warn_of_many_classes(len(model.classes_), samples, path, is_text=True)
-    model._reading = reading.remembered(path)
+    set_reading(model, reading.remembered(path))
     return Trained(model, pipeline["vectorizer"]), samples
 
 

@@ -306,6 +306,16 @@ def commit(model: Any, attributes: dict[str, Any], classes: np.ndarray, fitted: 
     model.__dict__ = kept | attributes | new
 
 
+def reading(model: Any) -> dict[str, Any]:
+    """How the data of a model are to be read: options of the command line, kept in model files."""
+    return vars(model).get("_reading", {})
+
+
+def set_reading(model: Any, options: dict[str, Any]) -> None:
+    """Keep how the data of a model are to be read, until it is fitted again."""
+    model._reading = options
+
+
 def read_only(x: Any) -> Any:
     """``x``; of NumPy's a read-only view, since copies of a model share the array."""
     if isinstance(x, np.ndarray):

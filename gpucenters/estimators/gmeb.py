@@ -42,7 +42,8 @@ def _number(name: str, doc: str) -> Any:
         found = getattr(FittedModel(self).centers, name)
         return found[0] if len(found) == 1 else np.asarray(found)
 
-    return learned(read, doc=doc)
+    read.__doc__ = doc  # (that of a property's subclass is found on the function alone)
+    return learned(read)
 
 
 @filled

@@ -38,7 +38,8 @@ CLASSES: dict[str, Any] = {
     for kind in (*_OF_ALL, *(found(path) for model in MODELS for path in model.holds))
 }
 _MOST_FEATURES = 2**36  # the class sums of more take a terabyte: no fit has them
-_RENAMED = {"reader": "transform"}  # fields, and what they are called now
+_RENAMED = {"reader": "transform"}  # names of fields in files, and what they are called now
+_FIRST_NAMES = {now: first for first, now in _RENAMED.items()}
 _INTEGERS = ("support", "columns", "ill_conditioned")
 
 
@@ -96,11 +97,11 @@ class Packer:
         on_device = getattr(value, "ARRAYS", ())
         packed = {}
         for name in names:
-            part = getattr(value, name)
+            part, written = getattr(value, name), _FIRST_NAMES.get(name, name)
             if name in on_device and part is not None:
-                packed[name] = self.place(part)
+                packed[written] = self.place(part)
             else:
-                packed[name] = self.pack(part, what)
+                packed[written] = self.pack(part, what)
         return {type(value).__name__: packed}
 
     def _pack_array(self, value: Any, what: str) -> dict[str, Any]:

@@ -166,7 +166,7 @@ def test_a_negative_index_is_found_in_every_index_type_and_width(kind: Any) -> N
 
 
 def test_indices_are_checked_alike_in_any_number_of_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    X = scipy.sparse.random(60, 9, 0.4, "csr", rng=0)
+    X = scipy.sparse.random(60, 9, 0.4, "csr", np.float64, np.random.default_rng(0))
     swapped, twice, outside = (X.copy() for _ in range(3))
     at = int(X.indptr[30])  # two entries and more are stored in this row
     swapped.indices[[at, at + 1]] = X.indices[[at + 1, at]]

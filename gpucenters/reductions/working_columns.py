@@ -57,7 +57,7 @@ class DenseColumns:
     @property
     def stored_values(self) -> int:
         """How many values are in memory."""
-        return self.array.size
+        return self.array.shape[0] * self.array.shape[1]
 
 
 @dataclass(frozen=True)

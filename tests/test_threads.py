@@ -238,6 +238,15 @@ def test_thread_count_is_one_inside_joblib_and_follows_omp_num_threads(
         assert thread_count(HOST) == expected
 
 
+def test_thread_count_follows_the_limit_of_joblib(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    cores = thread_count(HOST)
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")
+    assert thread_count(HOST) == 1
+    monkeypatch.delenv("LOKY_MAX_CPU_COUNT")
+    assert thread_count(HOST) == cores
+
+
 def test_thread_count_away_from_the_host_is_one(
     backend: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

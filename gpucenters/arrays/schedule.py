@@ -157,15 +157,16 @@ def thread_count(backend: Backend) -> int:
     if getattr(joblib_backend, "nesting_level", 0):
         return 1
     affinity = getattr(os, "sched_getaffinity", None)  # Linux has it
-    cores = _cores(joblib.cpu_count, affinity and frozenset(affinity(0)))
+    most = os.environ.get("LOKY_MAX_CPU_COUNT")
+    cores = _cores(joblib.cpu_count, most, affinity and frozenset(affinity(0)))
     # joblib sets OMP_NUM_THREADS in its worker processes to their share of the cores.
     limit = os.environ.get("OMP_NUM_THREADS", "")
     return max(1, min(cores, int(limit)) if limit.isdigit() and int(limit) else cores)
 
 
 @cache
-def _cores(count: Callable[[], int], _affinity: frozenset[int] | None) -> int:
-    """The count, for which joblib reads files, once for each set of cores that are allowed."""
+def _cores(count: Callable[[], int], _limit: str | None, _affinity: frozenset[int] | None) -> int:
+    """Joblib's count, for which it reads files: once for each limit and set of allowed cores."""
     return count()
 
 
